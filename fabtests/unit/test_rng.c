@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unit/unit.h"
+#include "base/rng.h"
+
+static void same_seed_same_sequence(void **state)
+{
+	struct rvcm_rng a, b;
+
+	(void)state;
+	rvcm_rng_init(&a, 42);
+	rvcm_rng_init(&b, 42);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(rvcm_rng_next(&a), rvcm_rng_next(&b));
+}
+
+static void seed_zero_is_a_seed(void **state)
+{
+	struct rvcm_rng a, b;
+	int same = 0;
+
+	(void)state;
+	rvcm_rng_init(&a, 0);
+	rvcm_rng_init(&b, 1);
+	for (int i = 0; i < 1000; i++)
+		same += rvcm_rng_next(&a) == rvcm_rng_next(&b);
+	assert_int_equal(same, 0);
+}
+
+static void below_stays_below_and_reaches_all(void **state)
+{
+	struct rvcm_rng rng;
+	unsigned int seen[7] = { 0 };
+
+	(void)state;
+	rvcm_rng_init(&rng, 7);
+	for (int i = 0; i < 7000; i++) {
+		uint64_t x = rvcm_rng_below(&rng, 7);
+
+		assert_true(x < 7);
+		seen[x]++;
+	}
+	for (int i = 0; i < 7; i++)
+		assert_in_range(seen[i], 800, 1200);
+	assert_int_equal(rvcm_rng_below(&rng, 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(same_seed_same_sequence),
+		cmocka_unit_test(seed_zero_is_a_seed),
+		cmocka_unit_test(below_stays_below_and_reaches_all),
+	};
+
+	return cmocka_run_group_tests_name("rng", tests, NULL, NULL);
+}
