@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The headers of DDP (RFC 5041) and RDMAP (RFC 5040, 7306): what an FPDU of MPA carries. All fields
+ * are big-endian on the wire and in host order in the structs.
+ *
+ *	tagged segment (RFC 5041 figure 3)       untagged segment (RFC 5041 figure 4)
+ *	 0  T L rsvd:4 DV:2 | RV:2 rsvd:2 op:4    0  T L rsvd:4 DV:2 | RV:2 rsvd:2 op:4
+ *	 2  STag, 4                               2  invalidate STag, or reserved, 4
+ *	 6  tagged offset (TO), 8                 6  queue number (QN), 4
+ *	14  payload                              10  message sequence number (MSN), 4
+ *	                                         14  message offset (MO), 4
+ *	                                         18  payload, or an opcode's fixed body
+ *
+ * A decoder reads at most len bytes at buf and answers > 0: bytes consumed; 0: more bytes are
+ *needed (never for bytes that are wrong already); -EPROTO: wrong, and *term is the code to
+ *terminate the stream with. Outputs are set on success only, *term on -EPROTO only. Encoders return
+ *the bytes written; the constants below say how much room they need. Nothing here allocates or
+ *keeps state.
+ */
+#ifndef RVCM_DEV_SOFT_WIRE_H
+#define RVCM_DEV_SOFT_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RVCM_SOFT_WIRE_DDP_VERSION   1u
+#define RVCM_SOFT_WIRE_RDMAP_VERSION 1u
+
+#define RVCM_SOFT_WIRE_TAGGED_BYTES      14u
+#define RVCM_SOFT_WIRE_UNTAGGED_BYTES    18u
+#define RVCM_SOFT_WIRE_HDR_BYTES_MAX     18u
+#define RVCM_SOFT_WIRE_READ_REQ_BYTES    28u /* RFC 5040 figure 8 */
+#define RVCM_SOFT_WIRE_IMM_BYTES         8u  /* RFC 7306 section 6.2 */
+#define RVCM_SOFT_WIRE_ATOMIC_REQ_BYTES  52u /* RFC 7306 section 5.2.1 */
+#define RVCM_SOFT_WIRE_ATOMIC_RESP_BYTES 12u /* RFC 7306 section 5.2.2 */
+#define RVCM_SOFT_WIRE_TERM_BYTES_MIN    4u  /* RFC 5040 section 4.8 */
+#define RVCM_SOFT_WIRE_TERM_BYTES_MAX    (4u + 2u + 18u + 28u)
+
+/* RDMAP opcodes: RFC 5040 figure 3, RFC 7306 section 4.2. */
+enum rvcm_soft_wire_opcode {
+	RVCM_SOFT_WIRE_WRITE = 0x0,
+	RVCM_SOFT_WIRE_READ_REQ = 0x1,
+	RVCM_SOFT_WIRE_READ_RESP = 0x2,
+	RVCM_SOFT_WIRE_SEND = 0x3,
+	RVCM_SOFT_WIRE_SEND_INV = 0x4,
+	RVCM_SOFT_WIRE_SEND_SE = 0x5,
+	RVCM_SOFT_WIRE_SEND_SE_INV = 0x6,
+	RVCM_SOFT_WIRE_TERMINATE = 0x7,
+	RVCM_SOFT_WIRE_IMM = 0x8,
+	RVCM_SOFT_WIRE_IMM_SE = 0x9,
+	RVCM_SOFT_WIRE_ATOMIC_REQ = 0xa,
+	RVCM_SOFT_WIRE_ATOMIC_RESP = 0xb,
+	RVCM_SOFT_WIRE_OPCODES
+};
+
+/* Untagged queues. Each has its own MSN, which begins at 1 (RFC 5041 section 5.1). */
+enum rvcm_soft_wire_qn {
+	RVCM_SOFT_WIRE_QN_SEND = 0, /* SENDs and immediate data */
+	RVCM_SOFT_WIRE_QN_READ = 1, /* read and atomic requests */
+	RVCM_SOFT_WIRE_QN_TERM = 2,
+	RVCM_SOFT_WIRE_QN_ATOMIC_RESP = 3,
+	RVCM_SOFT_WIRE_QNS
+};
+
+/* One row per opcode. */
+struct rvcm_soft_wire_opcode_info {
+	const char *name;
+	bool tagged;
+	bool solicited;       /* wakes a consumer that waits for solicited events */
+	bool invalidates;     /* carries an STag to invalidate */
+	bool offered;         /* else: RVCM_SOFT_WIRE_TERM_R_OPCODE */
+	uint8_t qn;           /* untagged: the one queue on which it may come */
+	uint8_t header_bytes; /* of the DDP header with both control bytes */
+	uint8_t body_bytes;   /* > 0: the message is one segment with a body of just this
+				 length; 0: payload of any length in any number of segments
+				 (TERMINATE: one segment, length by its own control bits) */
+};
+
+/* NULL for an opcode that is none. */
+const struct rvcm_soft_wire_opcode_info *rvcm_soft_wire_opcode_info(unsigned int opcode);
+
+/*
+ * Why a stream is terminated: the first 16 bits of the terminate control field (RFC 5040 figure 9:
+ * layer 4, error type 4, error code 8). R: RDMAP (RFC 5040 section 4.8), D: DDP (RFC 5041 section
+ * 8.2), L: the lower layer, MPA (RFC 5044 section 8, RFC 6581 section 8). RFC 7306 adds none.
+ */
+enum rvcm_soft_wire_term {
+	RVCM_SOFT_WIRE_TERM_R_CATASTROPHIC = 0x0000,
+	/* Remote protection errors: the region that an RDMAP message named. */
+	RVCM_SOFT_WIRE_TERM_R_STAG = 0x0100,
+	RVCM_SOFT_WIRE_TERM_R_BOUNDS = 0x0101,
+	RVCM_SOFT_WIRE_TERM_R_ACCESS = 0x0102,
+	RVCM_SOFT_WIRE_TERM_R_STAG_STREAM = 0x0103,
+	RVCM_SOFT_WIRE_TERM_R_TO_WRAP = 0x0104,
+	RVCM_SOFT_WIRE_TERM_R_PROT_INVALIDATE = 0x0109,
+	RVCM_SOFT_WIRE_TERM_R_PROT_UNSPECIFIED = 0x01ff,
+	/* Remote operation errors. */
+	RVCM_SOFT_WIRE_TERM_R_VERSION = 0x0205,
+	RVCM_SOFT_WIRE_TERM_R_OPCODE = 0x0206,
+	RVCM_SOFT_WIRE_TERM_R_STREAM = 0x0207,
+	RVCM_SOFT_WIRE_TERM_R_GLOBAL = 0x0208,
+	RVCM_SOFT_WIRE_TERM_R_OP_INVALIDATE = 0x0209,
+	RVCM_SOFT_WIRE_TERM_R_OP_UNSPECIFIED = 0x02ff,
+	RVCM_SOFT_WIRE_TERM_D_CATASTROPHIC = 0x1000,
+	/* Tagged buffer errors. */
+	RVCM_SOFT_WIRE_TERM_D_STAG = 0x1100,
+	RVCM_SOFT_WIRE_TERM_D_BOUNDS = 0x1101,
+	RVCM_SOFT_WIRE_TERM_D_STAG_STREAM = 0x1102,
+	RVCM_SOFT_WIRE_TERM_D_TO_WRAP = 0x1103,
+	RVCM_SOFT_WIRE_TERM_D_T_VERSION = 0x1104,
+	/* Untagged buffer errors. */
+	RVCM_SOFT_WIRE_TERM_D_QN = 0x1201,
+	RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER = 0x1202, /* no buffer available */
+	RVCM_SOFT_WIRE_TERM_D_MSN_RANGE = 0x1203,
+	RVCM_SOFT_WIRE_TERM_D_MO = 0x1204,
+	RVCM_SOFT_WIRE_TERM_D_TOO_LONG = 0x1205,
+	RVCM_SOFT_WIRE_TERM_D_U_VERSION = 0x1206,
+	RVCM_SOFT_WIRE_TERM_L_LOST = 0x2001, /* the TCP connection; local use only */
+	RVCM_SOFT_WIRE_TERM_L_CRC = 0x2002,
+	RVCM_SOFT_WIRE_TERM_L_MARKER = 0x2003,
+	RVCM_SOFT_WIRE_TERM_L_STARTUP = 0x2004, /* invalid MPA request or reply */
+	RVCM_SOFT_WIRE_TERM_L_CATASTROPHIC = 0x2005,
+	RVCM_SOFT_WIRE_TERM_L_IRD = 0x2006,
+	RVCM_SOFT_WIRE_TERM_L_RTR = 0x2007,
+};
+
+/* What a code says, for people; "unknown" for one that is in no RFC. */
+const char *rvcm_soft_wire_term_text(uint16_t term);
+const char *rvcm_soft_wire_term_layer_text(uint16_t term); /* "RDMAP", "DDP", "MPA", "unknown" */
+
+/* The header of one DDP segment. The fields of the other kind are 0 after decoding. */
+struct rvcm_soft_wire_hdr {
+	uint8_t opcode;
+	bool last;           /* the segment ends its message */
+	uint32_t stag;       /* tagged: where to place */
+	uint64_t to;         /* tagged */
+	uint32_t inval_stag; /* untagged, opcodes that invalidate */
+	uint32_t qn;         /* untagged: decoding checks it, encoding takes the opcode's */
+	uint32_t msn;        /* untagged */
+	uint32_t mo;         /* untagged: where in the message this payload belongs */
+};
+
+/* buf: RVCM_SOFT_WIRE_HDR_BYTES_MAX. hdr->opcode must be one of the enum. */
+size_t rvcm_soft_wire_encode(const struct rvcm_soft_wire_hdr *hdr, void *buf);
+
+/*
+ * Checks, in this order: DDP version, RDMAP version, opcode, tagged or not as the opcode needs,
+ * queue number; for messages of one segment also MO 0 and the last flag. Reserved bits are ignored.
+ * MSN, offsets and memory are the receiver's to check, and whether the opcode is offered.
+ */
+int rvcm_soft_wire_decode(const void *buf, size_t len, struct rvcm_soft_wire_hdr *hdr,
+			  uint16_t *term);
+
+/*
+ * The bodies below get len = the whole payload of their segment: a wrong length is an error, not a
+ * need for more (too long: D_TOO_LONG, too short: R_OP_UNSPECIFIED).
+ */
+
+/* RFC 5040 section 4.4: write bytes from the source, at the peer, to the sink, at the asker's. */
+struct rvcm_soft_wire_read_req {
+	uint32_t sink_stag;
+	uint64_t sink_to;
+	uint32_t bytes;
+	uint32_t source_stag;
+	uint64_t source_to;
+};
+
+size_t rvcm_soft_wire_read_req_encode(const struct rvcm_soft_wire_read_req *req, void *buf);
+int rvcm_soft_wire_read_req_decode(const void *buf, size_t len, struct rvcm_soft_wire_read_req *req,
+				   uint16_t *term);
+
+/* RFC 7306 section 5.2.1; the opcodes of its section 5.1. */
+enum rvcm_soft_wire_atomic {
+	RVCM_SOFT_WIRE_FETCH_ADD = 0x0,
+	RVCM_SOFT_WIRE_CMP_SWAP = 0x2,
+};
+
+struct rvcm_soft_wire_atomic_req {
+	uint8_t op; /* enum rvcm_soft_wire_atomic; another: R_OPCODE */
+	uint32_t request_id;
+	uint32_t stag;
+	uint64_t to;
+	uint64_t data;      /* the addend, or what to swap in */
+	uint64_t data_mask; /* FETCH_ADD: bits that end a field, 0 = one field of 64 bits;
+			       CMP_SWAP: bits to replace, all ones = all */
+	uint64_t compare;
+	uint64_t compare_mask; /* bits to compare, all ones = all */
+};
+
+size_t rvcm_soft_wire_atomic_req_encode(const struct rvcm_soft_wire_atomic_req *req, void *buf);
+int rvcm_soft_wire_atomic_req_decode(const void *buf, size_t len,
+				     struct rvcm_soft_wire_atomic_req *req, uint16_t *term);
+
+/* What the request leaves in memory that held old. */
+uint64_t rvcm_soft_wire_atomic_result(const struct rvcm_soft_wire_atomic_req *req, uint64_t old);
+
+struct rvcm_soft_wire_atomic_resp {
+	uint32_t request_id;
+	uint64_t value; /* what was there before */
+};
+
+size_t rvcm_soft_wire_atomic_resp_encode(const struct rvcm_soft_wire_atomic_resp *resp, void *buf);
+int rvcm_soft_wire_atomic_resp_decode(const void *buf, size_t len,
+				      struct rvcm_soft_wire_atomic_resp *resp, uint16_t *term);
+
+/* Immediate data: 8 bytes; as a number they are big-endian between our peers. */
+size_t rvcm_soft_wire_imm_encode(uint64_t imm, void *buf);
+int rvcm_soft_wire_imm_decode(const void *buf, size_t len, uint64_t *imm, uint16_t *term);
+
+/*
+ * The body of a TERMINATE: a code, and if wanted the headers of the segment that was wrong.
+ * An error in a body too short for its control bits decodes to -EPROTO with R_OP_UNSPECIFIED, which
+ * nobody sends: a TERMINATE is never answered (RFC 5040 section 5.2.4).
+ */
+struct rvcm_soft_wire_terminate {
+	uint16_t term;
+	bool has_segment_bytes; /* M bit */
+	bool has_read_req;      /* R bit: RDMAP header of a read request */
+	uint8_t ddp_bytes;      /* D bit: 14 tagged, 18 untagged, 0 = none */
+	uint16_t segment_bytes; /* ULPDU length of the segment */
+	uint8_t ddp[RVCM_SOFT_WIRE_HDR_BYTES_MAX];
+	uint8_t read_req[RVCM_SOFT_WIRE_READ_REQ_BYTES];
+};
+
+/* buf: RVCM_SOFT_WIRE_TERM_BYTES_MAX. */
+size_t rvcm_soft_wire_terminate_encode(const struct rvcm_soft_wire_terminate *t, void *buf);
+int rvcm_soft_wire_terminate_decode(const void *buf, size_t len, struct rvcm_soft_wire_terminate *t,
+				    uint16_t *term);
+
+/*
+ * Fills *t for a segment that was found wrong: its ULPDU, of which len bytes from the start are at
+ * hand, was segment_bytes long. Includes the headers that RFC 5040 section 4.8 asks for.
+ */
+void rvcm_soft_wire_terminate_fill(struct rvcm_soft_wire_terminate *t, uint16_t term,
+				   const void *ulpdu, size_t len, size_t segment_bytes);
+
+#endif
