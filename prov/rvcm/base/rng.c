@@ -2,6 +2,8 @@
 #include "base/rng.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <sys/random.h>
 
 static uint64_t rotl(uint64_t x, int k)
 {
@@ -50,4 +52,21 @@ uint64_t rvcm_rng_below(struct rvcm_rng *rng, uint64_t bound)
 		x = rvcm_rng_next(rng);
 	while (x < limit);
 	return x % bound;
+}
+
+int rvcm_rng_secure(void *buf, size_t len)
+{
+	unsigned char *p = buf;
+
+	while (len) {
+		ssize_t n = getrandom(p, len, 0);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random numbers from a seed (xoshiro256**, Blackman and Vigna): the same seed gives the same
- * sequence, so that a simulated schedule can be replayed. Not for secrets.
+ * sequence, so that a simulated schedule can be replayed. Not for secrets: rvcm_rng_secure is.
  */
 #ifndef RVCM_BASE_RNG_H
 #define RVCM_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct rvcm_rng {
@@ -19,5 +20,8 @@ uint64_t rvcm_rng_next(struct rvcm_rng *rng);
 
 /* Evenly distributed in [0, bound); bound > 0. */
 uint64_t rvcm_rng_below(struct rvcm_rng *rng, uint64_t bound);
+
+/* Unpredictable bytes from the kernel, getrandom(2). Any thread. 0 or a negative errno. */
+int rvcm_rng_secure(void *buf, size_t len);
 
 #endif
