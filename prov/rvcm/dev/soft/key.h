@@ -2,15 +2,17 @@
 /*
  * Memory keys: which bytes of this process a peer may touch, and how.
  *
- * A key (STag) is 24 bits of index and 8 of generation. A slot that is used again gets the next
- * generation, and slots are used again oldest first, so a key that was dropped stays dead for at
- * least 255 reuses of its slot. The tagged offset (TO) of a region's first byte is its virtual
- * address, as on the kernel's siw and as dev.h's raddr says.
+ * Behind a key (STag) is an id of base/idmap.h: 24 bits of index, 8 of generation. A slot that is
+ * used again gets the next generation and the slot free longest is used first, so a key that was
+ * dropped names nothing until its slot has been used 255 times more. What a peer sees is the id
+ * through a permutation of all 32-bit numbers, chosen at random for each table, so that neither
+ * index nor generation shows: of 2^32 - 1 keys n are live, and a guess hits with n / 2^32 (1000
+ * regions: 1 in 4.3 million), while each miss ends the guesser's connection. It is a permutation,
+ * no cipher, and no secret that authenticates anybody: a peer that was told a key has it, as has
+ * whoever can read the stream.
  *
- * The indexes are a keyed permutation of the slots and generations begin at random: a peer that
- * guesses keys hits one of n regions with probability n / 2^32 a try, and each miss costs it the
- * connection. It is no secret that authenticates anybody: peers that were told a key have it, and
- * whoever can read the stream can too.
+ * The tagged offset (TO) of a region's first byte is its virtual address, as on the kernel's siw
+ * and as dev.h's raddr says.
  *
  * Not thread-safe: one caller at a time (dev.h: data).
  */
@@ -21,19 +23,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RVCM_SOFT_KEY_REGIONS_MAX (1u << 24)
+#include "base/idmap.h"
 
-struct rvcm_soft_key_slot;
+#define RVCM_SOFT_KEY_REGIONS_MAX RVCM_IDMAP_MAX
 
 struct rvcm_soft_key_table {
-	struct rvcm_soft_key_slot *slots; /* n_slots of them, grown by doubling */
-	uint32_t n_slots;
-	uint32_t n_used; /* live regions */
-	uint32_t regions_max;
-	uint32_t free_head; /* free slots, oldest first; index, or UINT32_MAX */
-	uint32_t free_tail;
-	uint32_t round[4];    /* keys of the index permutation */
-	uint64_t generations; /* state of the sequence that first generations come from */
+	struct rvcm_idmap regions;
+	uint32_t round[4]; /* keys of the permutation's rounds */
 };
 
 /*
@@ -65,16 +61,17 @@ int rvcm_soft_key_del(struct rvcm_soft_key_table *table, uint32_t stag);
  *	-EOVERFLOW  TO + len wraps
  *	-ERANGE     outside the region
  *
- * len 0 is allowed whatever the STag and TO: a zero-length operation
- * touches nothing and its STag need not be valid; *ptr is then NULL.
+ * len 0 is allowed whatever the STag and TO, and *ptr is then NULL: these must not be checked (RFC
+ * 5041 section 5.2, RFC 5040 section 5.2.1).
  */
 int rvcm_soft_key_check(const struct rvcm_soft_key_table *table, uint32_t stag, uint64_t to,
 			uint64_t len, uint32_t access, void **ptr);
 
 /*
  * The code to terminate with for an error of rvcm_soft_key_check (enum rvcm_soft_wire_term).
- * tagged: found while placing a tagged segment, so DDP's codes where it has one; else RDMAP's (the
- * region that a read or atomic request named).
+ * tagged: found while placing a tagged segment, which is DDP's to report (RFC 5041 section 7.2; it
+ * has no code for access rights: D_STAG, as siw). Else it is the region that a read or atomic
+ * request named, which is RDMAP's (RFC 5040 figure 9).
  */
 uint16_t rvcm_soft_key_term(int err, bool tagged);
 

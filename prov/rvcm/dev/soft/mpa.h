@@ -2,7 +2,7 @@
 /*
  * MPA: how a TCP stream becomes frames (RFC 5044; the set-up's extension: RFC 6581).
  *
- * Set-up, request then reply (RFC 5044 figure 9, RFC 6581 figures 1 and 2):
+ * Set-up, request then reply (RFC 5044 figure 8, RFC 6581 sections 6 and 9):
  *
  *	 0  key, 16: "MPA ID Req Frame" or "MPA ID Rep Frame"
  *	16  M C R S rsvd:4
@@ -11,9 +11,14 @@
  *	20  with S: A B IRD:14 | C D ORD:14, 4, counted by PD
  *	    private data of the consumer
  *
- * Then FPDUs (RFC 5044 figure 3): length 2, ULPDU, 0 to 3 zero bytes up to a multiple of 4, CRC 4.
- * Without a CRC the field is there all the same, and zero. Markers are never used: a receiver asks
- * for them with M, and we do not send any, so such a peer is rejected, as the kernel's siw does.
+ * Then FPDUs (RFC 5044 figure 2): length 2, ULPDU, 0 to 3 zero bytes up to a multiple of 4, CRC 4.
+ * Without a CRC the field is there all the same; we send zero. Markers are never used: we do not
+ *ask for them, and a peer that does (M) is rejected, as the kernel's siw does, though RFC 5044
+ *section 7.1.1 wants them sent to who asks.
+ *
+ * Revision 1 does for two peers of ours. Revision 2 with S settles how many reads may be open each
+ * way and is what siw sends; a request with S must be answered with S, one without, without (RFC
+ *6581 section 10).
  */
 #ifndef RVCM_DEV_SOFT_MPA_H
 #define RVCM_DEV_SOFT_MPA_H
@@ -27,7 +32,7 @@
 #define RVCM_SOFT_MPA_FRAME_BYTES_MAX   (20u + 512u)
 #define RVCM_SOFT_MPA_ENHANCED_BYTES    4u
 #define RVCM_SOFT_MPA_IRD_MAX           0x3ffeu /* and ORD */
-#define RVCM_SOFT_MPA_IRD_ANY           0x3fffu /* "not negotiated here", RFC 6581 section 9.1 */
+#define RVCM_SOFT_MPA_IRD_ANY           0x3fffu /* "not negotiated here": RFC 6581 section 9.1 */
 
 #define RVCM_SOFT_MPA_HEADER_BYTES      2u
 #define RVCM_SOFT_MPA_CRC_BYTES         4u
@@ -40,7 +45,7 @@ enum rvcm_soft_mpa_kind {
 	RVCM_SOFT_MPA_REPLY,
 };
 
-/* Ready-to-receive messages for peer-to-peer mode (RFC 6581 section 9.1): bits B, C and D. */
+/* Ready-to-receive messages for peer-to-peer mode (RFC 6581 section 9.2): bits B, C and D. */
 enum rvcm_soft_mpa_rtr {
 	RVCM_SOFT_MPA_RTR_FPDU = 1u << 0,  /* B: a zero-length FPDU */
 	RVCM_SOFT_MPA_RTR_WRITE = 1u << 1, /* C: a zero-length RDMA write */
@@ -55,7 +60,7 @@ struct rvcm_soft_mpa_frame {
 	bool reject;       /* R, replies only */
 	bool enhanced;     /* S, revision 2 only: the next four are there */
 	bool peer_to_peer; /* A */
-	uint8_t rtr;       /* enum rvcm_soft_mpa_rtr */
+	uint8_t rtr;       /* enum rvcm_soft_mpa_rtr; 0 without A */
 	uint16_t ird;      /* reads its sender is ready to serve at a time */
 	uint16_t ord;      /* reads its sender wants to have open at a time */
 	uint16_t private_bytes;
@@ -65,7 +70,7 @@ struct rvcm_soft_mpa_frame {
 /*
  * buf: RVCM_SOFT_MPA_FRAME_BYTES_MAX. Returns the bytes written, or -EINVAL: private data longer
  * than 512 bytes (508 with enhanced), enhanced in revision 1, another revision than 1 and 2, IRD or
- * ORD beyond 14 bits, or markers.
+ * ORD beyond 14 bits, rtr without peer_to_peer, reject in a request, or markers.
  */
 int rvcm_soft_mpa_encode(const struct rvcm_soft_mpa_frame *frame, void *buf);
 
@@ -74,15 +79,16 @@ int rvcm_soft_mpa_encode(const struct rvcm_soft_mpa_frame *frame, void *buf);
  * 0: more are needed; or, as soon as the bytes that show it are there,
  *
  *	-EPROTO           not the key of this kind: no RNIC, or (a request where a reply is due) two
- *	                  openers; close (RFC 5044 section 7.1.2)
- *	-EPROTONOSUPPORT  a revision other than 1 and 2; close (RFC 5044 section 7.1.1)
- *	-EMSGSIZE         PD beyond 512; close (RFC 5044 section 7.1.1)
- *	-EBADMSG          S in revision 2 but PD below 4: reject (RFC 6581 section 9.1)
- *	-EOPNOTSUPP       M: reject a request, close on a reply
+ *	                  openers (RFC 5044 sections 7.1.1 and 7.1.2)
+ *	-EPROTONOSUPPORT  a revision other than 1 and 2 (RFC 5044 section 7.1.1)
+ *	-EMSGSIZE         PD beyond 512 (RFC 5044 section 7.1.1)
+ *	-EBADMSG          S in revision 2 but PD below 4 (RFC 6581 section 6)
+ *	-EOPNOTSUPP       M is set
  *
- * The last two come when the whole frame is there, so that closing resets nothing under the reject;
- * then *frame is set as on success (EBADMSG: enhanced and its fields are 0). S in revision 1 is a
- * reserved bit and ignored.
+ * The connection is closed on all of them, the code is L_STARTUP. With EOPNOTSUPP in a request a
+ * reject goes before that; so this one comes only when the whole frame is there (closing with bytes
+ * unread would reset the connection under the reject), and *frame is then set as on success. S in
+ * revision 1 is a reserved bit and ignored, as are R in a request and B, C and D without A.
  */
 int rvcm_soft_mpa_decode(enum rvcm_soft_mpa_kind kind, const void *buf, size_t len,
 			 struct rvcm_soft_mpa_frame *frame);
@@ -100,7 +106,7 @@ static inline size_t rvcm_soft_mpa_fpdu_len(size_t ulpdu_bytes)
 	       RVCM_SOFT_MPA_CRC_BYTES;
 }
 
-/* The longest ULPDU whose FPDU fits in fpdu_bytes (MULPDU, RFC 5044 section 4.3); 0 = none. */
+/* The longest ULPDU whose FPDU fits in fpdu_bytes (MULPDU, RFC 5044 section 4.5); 0 = none. */
 size_t rvcm_soft_mpa_ulpdu_max(size_t fpdu_bytes);
 
 /* The length field: 2 bytes. */
@@ -116,7 +122,7 @@ size_t rvcm_soft_mpa_trailer_encode(size_t ulpdu_bytes, bool use_crc, uint32_t c
 
 /*
  * Does the trailer at buf fit that CRC? True without CRCs, whatever the field holds. The pad's
- * contents count for the CRC but are not demanded to be zero (RFC 5044 section 4.1).
+ * contents count for the CRC and are ignored otherwise (RFC 5044 section 4.1).
  */
 bool rvcm_soft_mpa_trailer_check(size_t ulpdu_bytes, bool use_crc, uint32_t crc, const void *buf);
 

@@ -3,7 +3,7 @@
  * The headers of DDP (RFC 5041) and RDMAP (RFC 5040, 7306): what an FPDU of MPA carries. All fields
  * are big-endian on the wire and in host order in the structs.
  *
- *	tagged segment (RFC 5041 figure 3)       untagged segment (RFC 5041 figure 4)
+ *	tagged segment (RFC 5041 figure 4)       untagged segment (RFC 5041 figure 5)
  *	 0  T L rsvd:4 DV:2 | RV:2 rsvd:2 op:4    0  T L rsvd:4 DV:2 | RV:2 rsvd:2 op:4
  *	 2  STag, 4                               2  invalidate STag, or reserved, 4
  *	 6  tagged offset (TO), 8                 6  queue number (QN), 4
@@ -30,14 +30,14 @@
 #define RVCM_SOFT_WIRE_TAGGED_BYTES      14u
 #define RVCM_SOFT_WIRE_UNTAGGED_BYTES    18u
 #define RVCM_SOFT_WIRE_HDR_BYTES_MAX     18u
-#define RVCM_SOFT_WIRE_READ_REQ_BYTES    28u /* RFC 5040 figure 8 */
-#define RVCM_SOFT_WIRE_IMM_BYTES         8u  /* RFC 7306 section 6.2 */
-#define RVCM_SOFT_WIRE_ATOMIC_REQ_BYTES  52u /* RFC 7306 section 5.2.1 */
-#define RVCM_SOFT_WIRE_ATOMIC_RESP_BYTES 12u /* RFC 7306 section 5.2.2 */
-#define RVCM_SOFT_WIRE_TERM_BYTES_MIN    4u  /* RFC 5040 section 4.8 */
+#define RVCM_SOFT_WIRE_READ_REQ_BYTES    28u /* RFC 5040 figure 6 */
+#define RVCM_SOFT_WIRE_IMM_BYTES         8u  /* RFC 7306 figure 7 */
+#define RVCM_SOFT_WIRE_ATOMIC_REQ_BYTES  52u /* RFC 7306 figure 4 */
+#define RVCM_SOFT_WIRE_ATOMIC_RESP_BYTES 12u /* RFC 7306 figure 6 */
+#define RVCM_SOFT_WIRE_TERM_BYTES_MIN    4u  /* RFC 5040 figure 7 */
 #define RVCM_SOFT_WIRE_TERM_BYTES_MAX    (4u + 2u + 18u + 28u)
 
-/* RDMAP opcodes: RFC 5040 figure 3, RFC 7306 section 4.2. */
+/* RDMAP opcodes: RFC 5040 figure 4, RFC 7306 figure 3. */
 enum rvcm_soft_wire_opcode {
 	RVCM_SOFT_WIRE_WRITE = 0x0,
 	RVCM_SOFT_WIRE_READ_REQ = 0x1,
@@ -54,7 +54,7 @@ enum rvcm_soft_wire_opcode {
 	RVCM_SOFT_WIRE_OPCODES
 };
 
-/* Untagged queues. Each has its own MSN, which begins at 1 (RFC 5041 section 5.1). */
+/* Untagged queues. Each has its own MSN, which begins at 1 (RFC 5041 section 4.3). */
 enum rvcm_soft_wire_qn {
 	RVCM_SOFT_WIRE_QN_SEND = 0, /* SENDs and immediate data */
 	RVCM_SOFT_WIRE_QN_READ = 1, /* read and atomic requests */
@@ -81,9 +81,10 @@ struct rvcm_soft_wire_opcode_info {
 const struct rvcm_soft_wire_opcode_info *rvcm_soft_wire_opcode_info(unsigned int opcode);
 
 /*
- * Why a stream is terminated: the first 16 bits of the terminate control field (RFC 5040 figure 9:
- * layer 4, error type 4, error code 8). R: RDMAP (RFC 5040 section 4.8), D: DDP (RFC 5041 section
- * 8.2), L: the lower layer, MPA (RFC 5044 section 8, RFC 6581 section 8). RFC 7306 adds none.
+ * Why a stream is terminated: the first 16 bits of the terminate control field (RFC 5040 figure 8:
+ * layer 4, error type 4, error code 8). R: RDMAP (RFC 5040 figure 9), D: DDP (RFC 5041
+ * section 7.2), L: the lower layer, MPA (RFC 5044 section 8, RFC 6581 section 8). RFC 7306 adds
+ * none: its section 8.2 wants R_STREAM for an atomic on memory that is not aligned to 8 bytes.
  */
 enum rvcm_soft_wire_term {
 	RVCM_SOFT_WIRE_TERM_R_CATASTROPHIC = 0x0000,
@@ -145,9 +146,12 @@ struct rvcm_soft_wire_hdr {
 size_t rvcm_soft_wire_encode(const struct rvcm_soft_wire_hdr *hdr, void *buf);
 
 /*
- * Checks, in this order: DDP version, RDMAP version, opcode, tagged or not as the opcode needs,
- * queue number; for messages of one segment also MO 0 and the last flag. Reserved bits are ignored.
- * MSN, offsets and memory are the receiver's to check, and whether the opcode is offered.
+ * Checks, in this order: DDP version (D_T_VERSION, D_U_VERSION), RDMAP version (R_VERSION), opcode,
+ * and tagged or not as the opcode needs (R_OPCODE); then with the whole header: a queue number that
+ * is none (D_QN) or not the opcode's (R_OPCODE); for messages of one segment MO 0 (D_MO) and the
+ * last flag (R_OP_UNSPECIFIED). Reserved bits are ignored. MSN, offsets and memory are the
+ * receiver's to check, and whether the opcode is offered. RDMAP version 0, the RDMA Consortium's,
+ * is refused: it goes with MPA revision 0, which is refused too (RFC 5040 section 4.1).
  */
 int rvcm_soft_wire_decode(const void *buf, size_t len, struct rvcm_soft_wire_hdr *hdr,
 			  uint16_t *term);
@@ -170,7 +174,7 @@ size_t rvcm_soft_wire_read_req_encode(const struct rvcm_soft_wire_read_req *req,
 int rvcm_soft_wire_read_req_decode(const void *buf, size_t len, struct rvcm_soft_wire_read_req *req,
 				   uint16_t *term);
 
-/* RFC 7306 section 5.2.1; the opcodes of its section 5.1. */
+/* RFC 7306 figures 4 and 5. For FETCH_ADD compare and compare_mask are sent as 0 and all ones. */
 enum rvcm_soft_wire_atomic {
 	RVCM_SOFT_WIRE_FETCH_ADD = 0x0,
 	RVCM_SOFT_WIRE_CMP_SWAP = 0x2,
@@ -192,7 +196,7 @@ size_t rvcm_soft_wire_atomic_req_encode(const struct rvcm_soft_wire_atomic_req *
 int rvcm_soft_wire_atomic_req_decode(const void *buf, size_t len,
 				     struct rvcm_soft_wire_atomic_req *req, uint16_t *term);
 
-/* What the request leaves in memory that held old. */
+/* What the request leaves in memory that held old (RFC 7306 sections 5.1.1 and 5.1.2). */
 uint64_t rvcm_soft_wire_atomic_result(const struct rvcm_soft_wire_atomic_req *req, uint64_t old);
 
 struct rvcm_soft_wire_atomic_resp {
@@ -209,16 +213,16 @@ size_t rvcm_soft_wire_imm_encode(uint64_t imm, void *buf);
 int rvcm_soft_wire_imm_decode(const void *buf, size_t len, uint64_t *imm, uint16_t *term);
 
 /*
- * The body of a TERMINATE: a code, and if wanted the headers of the segment that was wrong.
- * An error in a body too short for its control bits decodes to -EPROTO with R_OP_UNSPECIFIED, which
- * nobody sends: a TERMINATE is never answered (RFC 5040 section 5.2.4).
+ * The body of a TERMINATE: a code, and where it applies the headers of the segment that was wrong.
+ * A TERMINATE is never answered, so decoding is lenient: an error only if the code is not there
+ * (R_OP_UNSPECIFIED, for the log), and a header that the control bits promise but the body has not
+ * counts as absent. (The kernel's siw sets R without a read request.)
  */
 struct rvcm_soft_wire_terminate {
 	uint16_t term;
-	bool has_segment_bytes; /* M bit */
-	bool has_read_req;      /* R bit: RDMAP header of a read request */
+	bool has_read_req;      /* R bit */
 	uint8_t ddp_bytes;      /* D bit: 14 tagged, 18 untagged, 0 = none */
-	uint16_t segment_bytes; /* ULPDU length of the segment */
+	uint16_t segment_bytes; /* with D: ULPDU length of the segment; 0 = not known (M unset) */
 	uint8_t ddp[RVCM_SOFT_WIRE_HDR_BYTES_MAX];
 	uint8_t read_req[RVCM_SOFT_WIRE_READ_REQ_BYTES];
 };
@@ -229,8 +233,9 @@ int rvcm_soft_wire_terminate_decode(const void *buf, size_t len, struct rvcm_sof
 				    uint16_t *term);
 
 /*
- * Fills *t for a segment that was found wrong: its ULPDU, of which len bytes from the start are at
- * hand, was segment_bytes long. Includes the headers that RFC 5040 section 4.8 asks for.
+ * Fills *t for a segment that was found wrong: its ULPDU was segment_bytes long, and len bytes from
+ * its start are at hand (0: the error has no segment). Includes the headers that RFC 5040 figure 10
+ * asks for, as far as they are at hand.
  */
 void rvcm_soft_wire_terminate_fill(struct rvcm_soft_wire_terminate *t, uint16_t term,
 				   const void *ulpdu, size_t len, size_t segment_bytes);
