@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process's end of its connections: opening and closing it, its slots, and its two sides. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "conn/conn_impl.h"
+
+#define CQ_DEPTH   4096u
+#define POOL_COUNT 4096u
+
+/* -- mail --------------------------------------------------------------------------------- */
+
+void rvcm_carrier_mail_data(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
+{
+	if (rvcm_mailbox_post(&carrier->to_data, &mail->node))
+		carrier->attr.env.wake_data(carrier->attr.env.ctx);
+}
+
+void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
+{
+	if (rvcm_mailbox_post(&carrier->to_control, &mail->node))
+		carrier->attr.env.wake_control(carrier->attr.env.ctx);
+}
+
+/* -- open and close ----------------------------------------------------------------------- */
+
+static bool conn_eq(const struct rvcm_hash_node *node, const void *arg)
+{
+	const struct rvcm_conn_full *conn =
+		rvcm_container_of((struct rvcm_hash_node *)node, struct rvcm_conn_full, node);
+	const struct rvcm_conn_key *key = arg;
+
+	return conn->pub.slot == key->slot && rvcm_addr_equal(&conn->pub.peer, key->peer);
+}
+
+static bool contact_eq(const struct rvcm_hash_node *node, const void *arg)
+{
+	const struct rvcm_contact *contact =
+		rvcm_container_of((struct rvcm_hash_node *)node, struct rvcm_contact, node);
+	const struct rvcm_conn_key *key = arg;
+
+	return contact->slot == key->slot && rvcm_addr_equal(&contact->peer, key->peer);
+}
+
+static void dev_close(struct rvcm_carrier_dev *dev)
+{
+	if (dev->pool)
+		dev->dev->ops->pool_close(dev->pool);
+	if (dev->cq)
+		dev->dev->ops->cq_close(dev->cq);
+}
+
+static int dev_open(struct rvcm_carrier *carrier, struct rvcm_carrier_dev *dev)
+{
+	struct rvcm_dev_pool_attr pool = {
+		.message_bytes_max =
+			carrier->attr.message_bytes_max + sizeof(struct rvcm_wire_frame),
+		.count = POOL_COUNT,
+	};
+	int rc = dev->dev->ops->cq_open(dev->dev, CQ_DEPTH, &dev->cq);
+
+	return rc ? rc : dev->dev->ops->pool_open(dev->dev, &pool, &dev->pool);
+}
+
+static int check(const struct rvcm_carrier_attr *attr)
+{
+	if (attr->n_devs == 0 || attr->n_devs > RVCM_CONN_DEVS_MAX || attr->window_max == 0 ||
+	    attr->window_max > RVCM_CONN_WINDOW_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < attr->n_devs; i++) {
+		const struct rvcm_dev_attr *dev = &attr->devs[i]->attr;
+
+		if (attr->message_bytes_max + sizeof(struct rvcm_wire_frame) >
+			    dev->message_bytes_max ||
+		    dev->private_data_bytes < sizeof(struct rvcm_wire_handshake))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void draw(struct rvcm_carrier *carrier)
+{
+	const struct rvcm_carrier_env *env = &carrier->attr.env;
+	uint64_t seed;
+
+	do
+		env->random(env->ctx, &carrier->incarnation, sizeof(carrier->incarnation));
+	while (carrier->incarnation == 0);
+	env->random(env->ctx, &carrier->hash_seed, sizeof(carrier->hash_seed));
+	env->random(env->ctx, &seed, sizeof(seed));
+	rvcm_rng_init(&carrier->rng, seed);
+}
+
+int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier **out)
+{
+	struct rvcm_carrier *carrier;
+	int rc = check(attr);
+
+	if (rc)
+		return rc;
+	carrier = rvcm_mem_zalloc(sizeof(*carrier));
+	if (!carrier)
+		return -ENOMEM;
+	carrier->attr = *attr;
+	draw(carrier);
+	for (uint32_t i = 0; i < attr->n_devs; i++)
+		carrier->devs[i].dev = attr->devs[i];
+	rvcm_mailbox_init(&carrier->to_data);
+	rvcm_mailbox_init(&carrier->to_control);
+	rvcm_lock_init(&carrier->control_lock, true);
+	rvcm_hash_init(&carrier->conns, conn_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->contacts, contact_eq, carrier->hash_seed);
+	rvcm_timer_queue_init(&carrier->timers);
+	rvcm_list_init(&carrier->work);
+	rvcm_list_init(&carrier->ended);
+	rvcm_buf_pool_init(&carrier->bufs, carrier);
+	rvcm_pool_init(&carrier->reads, sizeof(struct rvcm_read), 0, 64, 0);
+	for (uint32_t i = 0; i < attr->n_devs && !rc; i++)
+		rc = dev_open(carrier, &carrier->devs[i]);
+	if (rc) {
+		rvcm_carrier_close(carrier);
+		return rc;
+	}
+	*out = carrier;
+	return 0;
+}
+
+void rvcm_carrier_close(struct rvcm_carrier *carrier)
+{
+	for (uint16_t i = 0; i < RVCM_CONN_SLOTS_MAX; i++)
+		rvcm_mem_free(carrier->slots[i]);
+	rvcm_buf_pool_fini(&carrier->bufs);
+	rvcm_pool_fini(&carrier->reads);
+	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
+		dev_close(&carrier->devs[i]);
+	rvcm_timer_queue_fini(&carrier->timers);
+	rvcm_hash_fini(&carrier->conns);
+	rvcm_hash_fini(&carrier->contacts);
+	rvcm_mailbox_fini(&carrier->to_data);
+	rvcm_mailbox_fini(&carrier->to_control);
+	rvcm_lock_fini(&carrier->control_lock);
+	rvcm_mem_free(carrier);
+}
+
+/* -- slots -------------------------------------------------------------------------------- */
+
+static void slot_init(struct rvcm_carrier *carrier, struct rvcm_slot *slot, uint16_t index)
+{
+	memset(slot, 0, sizeof(*slot));
+	slot->carrier = carrier;
+	slot->index = index;
+	rvcm_list_init(&slot->contacts);
+	slot->shut_mail.kind = RVCM_MAIL_SHUT;
+	slot->closed_mail.kind = RVCM_MAIL_CLOSED;
+	rvcm_list_init(&slot->shut_mail.node);
+	rvcm_list_init(&slot->closed_mail.node);
+}
+
+/*
+ * The first device decides the port, and the name; a further one that cannot listen there is left
+ * out, with a word.
+ */
+static int slot_listen(struct rvcm_slot *slot, struct rvcm_addr *addr)
+{
+	struct rvcm_carrier *carrier = slot->carrier;
+
+	for (uint16_t i = 0; i < carrier->attr.n_devs; i++) {
+		struct rvcm_dev *dev = carrier->devs[i].dev;
+		struct rvcm_addr at = i == 0 && addr->family ? *addr : dev->attr.addr;
+		int rc;
+
+		at.port = i == 0 ? addr->port : slot->name.port;
+		slot->listen[i].slot = slot;
+		slot->listen[i].dev = i;
+		rc = dev->ops->listen(dev, &at, 1024, &slot->listen[i], &slot->listener[i]);
+		if (rc && i == 0)
+			return rc;
+		if (rc)
+			rvcm_warn(RVCM_LOG_EP_CTRL, "%s cannot listen on port %u: %s",
+				  dev->attr.name, at.port, strerrordesc_np(-rc));
+		if (i == 0)
+			slot->name = at;
+	}
+	*addr = slot->name;
+	return 0;
+}
+
+int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t index, struct rvcm_addr *addr)
+{
+	struct rvcm_slot *slot;
+	int rc;
+
+	if (index >= RVCM_CONN_SLOTS_MAX)
+		return -EINVAL;
+	rvcm_lock_acquire(&carrier->control_lock);
+	slot = carrier->slots[index];
+	rc = slot && !slot->closed ? -EBUSY : 0;
+	if (!rc && !slot)
+		slot = rvcm_mem_alloc(sizeof(*slot));
+	if (!rc && !slot)
+		rc = -ENOMEM;
+	if (!rc) {
+		carrier->slots[index] = slot;
+		slot_init(carrier, slot, index);
+		rc = slot_listen(slot, addr);
+		slot->listening = rc == 0;
+		slot->closed = rc != 0;
+	}
+	rvcm_lock_release(&carrier->control_lock);
+	return rc;
+}
+
+void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t index)
+{
+	struct rvcm_slot *slot = carrier->slots[index];
+
+	slot->closing = true;
+	slot->deadline_ns = rvcm_carrier_now(carrier) + carrier->attr.linger_ns;
+	rvcm_conn_say_bye(carrier, index);
+}
+
+bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t index)
+{
+	struct rvcm_slot *slot = carrier->slots[index];
+
+	if (slot->closed) {
+		rvcm_conn_free_slot(carrier, index);
+		return true;
+	}
+	if (!slot->shut_posted &&
+	    (rvcm_conn_drained(carrier, index) || rvcm_carrier_now(carrier) >= slot->deadline_ns)) {
+		slot->shut_posted = true;
+		rvcm_carrier_mail_control(carrier, &slot->shut_mail);
+	}
+	return false;
+}
+
+/* -- the two sides ------------------------------------------------------------------------ */
+
+static int read_mail(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list mail;
+	struct rvcm_list *node;
+	int n = 0;
+
+	rvcm_list_init(&mail);
+	rvcm_mailbox_take_all(&carrier->to_data, &mail);
+	while ((node = rvcm_list_pop(&mail))) {
+		rvcm_conn_mail(carrier, rvcm_container_of(node, struct rvcm_mail, node));
+		n++;
+	}
+	return n;
+}
+
+int rvcm_carrier_progress(struct rvcm_carrier *carrier)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
+		n += rvcm_poll_dev(&carrier->devs[i]);
+	if (rvcm_mailbox_pending(&carrier->to_data))
+		n += read_mail(carrier);
+	if (!rvcm_list_empty(&carrier->work))
+		n += rvcm_work_run(carrier);
+	return n;
+}
+
+bool rvcm_carrier_arm(struct rvcm_carrier *carrier)
+{
+	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
+		if (carrier->devs[i].dev->ops->cq_arm(carrier->devs[i].cq, false))
+			return false;
+	return rvcm_carrier_progress(carrier) == 0 && !rvcm_mailbox_pending(&carrier->to_data);
+}
+
+int rvcm_carrier_data_fds(struct rvcm_carrier *carrier, int *fds, int n)
+{
+	int i;
+
+	for (i = 0; i < n && (uint32_t)i < carrier->attr.n_devs; i++)
+		fds[i] = carrier->devs[i].dev->ops->cq_fd(carrier->devs[i].cq);
+	return i;
+}
+
+int rvcm_carrier_control_fds(struct rvcm_carrier *carrier, int *fds, int n)
+{
+	int i;
+
+	for (i = 0; i < n && (uint32_t)i < carrier->attr.n_devs; i++)
+		fds[i] = carrier->devs[i].dev->ops->cm_fd(carrier->devs[i].dev);
+	return i;
+}
+
+uint64_t rvcm_carrier_control(struct rvcm_carrier *carrier)
+{
+	uint64_t next;
+
+	rvcm_lock_acquire(&carrier->control_lock);
+	next = rvcm_control_run(carrier);
+	rvcm_lock_release(&carrier->control_lock);
+	return next;
+}
+
+void rvcm_carrier_stats(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats)
+{
+	*stats = carrier->stats;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One line for people: who, what, why. */
+#include <stdio.h>
+#include <string.h>
+
+#include "conn/conn_impl.h"
+
+void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
+		    enum rvcm_status status, int err, const char *detail)
+{
+	char name[RVCM_ADDR_STRLEN];
+
+	cause->status = status;
+	cause->err = err;
+	snprintf(cause->text, sizeof(cause->text), "peer %s: %s%s%s%s%s",
+		 rvcm_addr_format(peer, name, sizeof(name)), rvcm_status_text(status),
+		 detail ? ": " : "", detail ? detail : "", err ? ": " : "",
+		 err ? strerrordesc_np(err) : "");
+}

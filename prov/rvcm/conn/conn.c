@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The data side's half of a conn: finding it, its links coming and going, and the way in for proto.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "conn/conn_impl.h"
+
+/* -- life --------------------------------------------------------------------------------- */
+
+static struct rvcm_conn_full *find(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
+{
+	struct rvcm_hash_node *node =
+		rvcm_hash_find(&carrier->conns, rvcm_conn_key_hash(carrier, key), key);
+
+	return node ? rvcm_container_of(node, struct rvcm_conn_full, node) : NULL;
+}
+
+static struct rvcm_conn_full *create(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
+{
+	struct rvcm_conn_full *conn = rvcm_mem_zalloc(sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	conn->pub.peer = *key->peer;
+	conn->pub.slot = key->slot;
+	conn->carrier = carrier;
+	rvcm_list_init(&conn->work);
+	rvcm_list_init(&conn->replay);
+	rvcm_list_init(&conn->pending);
+	rvcm_list_init(&conn->reads);
+	atomic_init(&conn->want_posted, false);
+	conn->want.kind = RVCM_MAIL_WANT;
+	conn->answer.kind = RVCM_MAIL_ANSWER;
+	rvcm_list_init(&conn->want.node);
+	rvcm_list_init(&conn->answer.node);
+	rvcm_hash_insert(&carrier->conns, &conn->node, rvcm_conn_key_hash(carrier, key));
+	return conn;
+}
+
+int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
+		  struct rvcm_conn **out)
+{
+	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
+	struct rvcm_conn_full *conn = find(carrier, &key);
+
+	if (!carrier->slots[slot] || rvcm_addr_cmp(&carrier->slots[slot]->name, peer) == 0)
+		return -EINVAL;
+	if (!conn)
+		conn = create(carrier, &key);
+	if (!conn)
+		return -ENOMEM;
+	*out = &conn->pub;
+	return 0;
+}
+
+/* Walk over the slot's conns; fn may free its conn. */
+static void each_of_slot(struct rvcm_carrier *carrier, uint16_t slot,
+			 void (*fn)(struct rvcm_conn_full *conn, void *arg), void *arg)
+{
+	struct rvcm_hash_node *node = rvcm_hash_next(&carrier->conns, NULL);
+
+	while (node) {
+		struct rvcm_conn_full *conn = rvcm_container_of(node, struct rvcm_conn_full, node);
+
+		node = rvcm_hash_next(&carrier->conns, node);
+		if (conn->pub.slot == slot)
+			fn(conn, arg);
+	}
+}
+
+static void free_one(struct rvcm_conn_full *conn, void *arg)
+{
+	(void)arg;
+	rvcm_hash_del(&conn->carrier->conns, &conn->node);
+	rvcm_list_del(&conn->work);
+	rvcm_mem_free(conn);
+}
+
+void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot)
+{
+	each_of_slot(carrier, slot, free_one, NULL);
+}
+
+static void check_drained(struct rvcm_conn_full *conn, void *arg)
+{
+	bool *drained = arg;
+
+	if (conn->link && !conn->failed && (!rvcm_list_empty(&conn->pending) || conn->bye_due))
+		*drained = false;
+}
+
+bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot)
+{
+	bool drained = true;
+
+	each_of_slot(carrier, slot, check_drained, &drained);
+	return drained;
+}
+
+static void say_bye(struct rvcm_conn_full *conn, void *arg)
+{
+	(void)arg;
+	conn->bye_due = conn->pub.up;
+	rvcm_conn_schedule(conn);
+}
+
+void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot)
+{
+	each_of_slot(carrier, slot, say_bye, NULL);
+}
+
+void rvcm_conn_schedule(struct rvcm_conn_full *conn)
+{
+	if (rvcm_list_empty(&conn->work))
+		rvcm_list_add_tail(&conn->carrier->work, &conn->work);
+}
+
+void rvcm_conn_fail(struct rvcm_conn_full *conn, enum rvcm_status status, int err,
+		    const char *detail)
+{
+	if (!conn->link || conn->failing || conn->failed)
+		return;
+	conn->failing = true;
+	if (conn->peer_bye) /* it said so: what comes after is how it went */
+		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+	else
+		rvcm_cause_set(&conn->cause, &conn->pub.peer, status, err, detail);
+	rvcm_conn_schedule(conn);
+}
+
+void rvcm_conn_fault(struct rvcm_conn *pub, enum rvcm_status status, const char *why)
+{
+	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
+
+	rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
+	rvcm_conn_fail(conn, status, 0, why);
+}
+
+/* -- mail --------------------------------------------------------------------------------- */
+
+static void start(struct rvcm_conn_full *conn, struct rvcm_link *link)
+{
+	conn->link = link;
+	link->conn = conn;
+	conn->wanting = false;
+	conn->hello_seen = false;
+	conn->failing = false;
+	conn->failed = false;
+	conn->ack_due = false;
+	conn->hello_due = false;
+	conn->bye_due = false;
+	conn->peer_bye = false;
+	conn->rx_next = 0;
+	conn->rx_acked = 0;
+	conn->rx_window = conn->carrier->attr.window_max < RVCM_CONN_WINDOW_START
+				  ? conn->carrier->attr.window_max
+				  : RVCM_CONN_WINDOW_START;
+	conn->pub.dev = link->dev;
+	rvcm_tx_start(conn, link->peer_window);
+}
+
+/* The opener proves itself first (MPA needs it to send first, RFC 5044 7.1.2), and may go on at
+ * once. */
+static void greet(struct rvcm_conn_full *conn)
+{
+	if (rvcm_hello_send(conn)) {
+		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, 0, "HELLO could not be sent");
+		return;
+	}
+	conn->pub.up = true;
+	rvcm_conn_schedule(conn);
+}
+
+/* The link cannot be used here: have control end it. */
+static void decline(struct rvcm_carrier *carrier, struct rvcm_conn_full *conn,
+		    struct rvcm_link *link, int err)
+{
+	if (conn) {
+		start(conn, link);
+		conn->failed = true;
+		rvcm_cause_set(&conn->cause, &link->peer, RVCM_STATUS_NO_MEMORY, err, NULL);
+	}
+	rvcm_cause_set(&link->failed_cause, &link->peer, RVCM_STATUS_NO_MEMORY, err, NULL);
+	rvcm_carrier_mail_control(carrier, &link->failed);
+}
+
+static void link_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	struct rvcm_conn_key key = { .slot = link->slot, .peer = &link->peer };
+	struct rvcm_conn_full *conn = find(carrier, &key);
+	bool known = conn;
+	int rc = -ESHUTDOWN;
+
+	if (!carrier->slots[link->slot]->closing)
+		rc = conn || (conn = create(carrier, &key)) ? link->qp->dev->ops->attach(link->qp)
+							    : -ENOMEM;
+	if (rc) {
+		decline(carrier, conn, link, -rc);
+		return;
+	}
+	link->attached = true;
+	start(conn, link);
+	if (!known)
+		carrier->attr.sink->incoming(carrier->attr.sink_ctx, &conn->pub);
+	if (link->opener)
+		greet(conn);
+}
+
+static void tell_down(struct rvcm_conn_full *conn, const struct rvcm_conn_cause *cause)
+{
+	struct rvcm_carrier *carrier = conn->carrier;
+
+	conn->wanting = false;
+	conn->blocked = false;
+	if (!carrier->slots[conn->pub.slot]->closing)
+		carrier->attr.sink->down(carrier->attr.sink_ctx, &conn->pub, cause);
+}
+
+/* What arrived before the end is delivered before the end is told. */
+static void let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
+{
+	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
+
+	while (rvcm_poll_dev(dev) > 0)
+		;
+	if (!conn->failing && !conn->failed)
+		conn->cause = link->cause;
+	if (link->attached) {
+		link->qp->dev->ops->detach(link->qp);
+		link->attached = false;
+		conn->failing = false;
+		conn->failed = true;
+		while (rvcm_poll_dev(dev) > 0)
+			;
+		rvcm_read_abort(conn, conn->cause.status);
+		rvcm_tx_reset(conn);
+	}
+	conn->pub.up = false;
+	conn->link = NULL;
+}
+
+static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	struct rvcm_conn_full *conn = link->conn;
+
+	if (conn)
+		let_go(conn, link);
+	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
+	if (conn)
+		tell_down(conn, &conn->cause);
+}
+
+void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
+{
+	switch (mail->kind) {
+	case RVCM_MAIL_UP:
+		link_up(carrier, rvcm_container_of(mail, struct rvcm_link, up));
+		break;
+	case RVCM_MAIL_DOWN:
+		link_down(carrier, rvcm_container_of(mail, struct rvcm_link, down));
+		break;
+	case RVCM_MAIL_ANSWER: {
+		struct rvcm_conn_full *conn =
+			rvcm_container_of(mail, struct rvcm_conn_full, answer);
+
+		if (conn->wanting)
+			tell_down(conn, &conn->answer_cause);
+		break;
+	}
+	default: /* RVCM_MAIL_CLOSED */
+		rvcm_container_of(mail, struct rvcm_slot, closed_mail)->closed = true;
+		break;
+	}
+}
+
+/* -- proto's way in ----------------------------------------------------------------------- */
+
+/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
+static void want(struct rvcm_conn_full *conn)
+{
+	if (conn->link || conn->wanting || conn->carrier->slots[conn->pub.slot]->closing)
+		return;
+	conn->wanting = true;
+	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
+		rvcm_carrier_mail_control(conn->carrier, &conn->want);
+}
+
+static __attribute__((noinline)) void *refuse(struct rvcm_conn_full *conn)
+{
+	conn->blocked = true;
+	if (conn->pub.up)
+		rvcm_stat_inc(&conn->carrier->stats.no_credit);
+	want(conn);
+	return NULL;
+}
+
+void *rvcm_conn_reserve(struct rvcm_conn *pub, size_t bytes)
+{
+	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
+
+	if (!pub->up || conn->failing || conn->tx_seq == conn->tx_limit)
+		return refuse(conn);
+	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
+	if (!conn->reserved) {
+		rvcm_conn_schedule(conn);
+		return refuse(conn);
+	}
+	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
+}
+
+void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes, bool more)
+{
+	rvcm_tx_commit(rvcm_conn_full(pub), dst_slot, bytes, more);
+}
+
+void rvcm_conn_cancel(struct rvcm_conn *pub)
+{
+	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
+
+	rvcm_buf_put(&conn->carrier->bufs, conn->reserved);
+	conn->reserved = NULL;
+}
+
+int rvcm_conn_read(struct rvcm_conn *pub, const struct rvcm_conn_read *op)
+{
+	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
+
+	return pub->up && !conn->failing ? rvcm_read_start(conn, op) : -ENOTCONN;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One peer: the door of conn/.
+ *
+ * A carrier is a process's end of its connections: devices, listeners, the job key. A conn joins
+ * an endpoint of this carrier (a slot) with one peer, named by address and port, through 1..16
+ * links; the caller sees messages and RDMA reads, in order, exactly once.
+ *
+ * Pure: time, randomness and I/O come from below (struct rvcm_carrier_env, struct rvcm_dev), what
+ * happens goes up through the sink. So N carriers run in one process in the simulator.
+ *
+ * Threads. Two sides, each serialised by the caller and never blocking the other:
+ *   data     everything but what is named control. Takes no lock on the path of a message.
+ *   control  rvcm_carrier_control*: connection management, timers, destruction. It locks inside.
+ * They talk through mailboxes; env->wake_* tells the other side's sleeper that there is mail.
+ *
+ * Life of a conn as the caller sees it:
+ *   rvcm_conn_get, or sink->incoming   the conn exists; nothing is connected yet
+ *   rvcm_conn_reserve = NULL           connecting starts, or there is no credit: wait for ready
+ *   sink->ready                        up, or credit is there again
+ *   sink->down                         whatever was pending is lost: fail it; a later reserve
+ *                                      starts anew ("a first failed connect does not poison")
+ */
+#ifndef RVCM_CONN_CONN_H
+#define RVCM_CONN_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/status.h"
+#include "dev/dev.h"
+
+#define RVCM_CONN_DEVS_MAX  8u
+#define RVCM_CONN_SLOTS_MAX 1024u
+#define RVCM_CONN_KEY_BYTES 16u
+
+struct rvcm_carrier;
+
+/* The public head of a conn; the rest is conn/'s. Read-only, but for user. */
+struct rvcm_conn {
+	void *user;            /* the caller's */
+	struct rvcm_addr peer; /* its name */
+	uint16_t slot;         /* our endpoint */
+	uint16_t dev;          /* index of link 0's device, valid while up */
+	bool up;
+};
+
+/* Why a conn went down. */
+struct rvcm_conn_cause {
+	enum rvcm_status status;
+	int err;        /* positive errno from below, 0 = none */
+	char text[160]; /* one line for people: who, what, why */
+};
+
+/* A message taken from the link; data is valid during the call only. */
+struct rvcm_conn_rx {
+	const uint8_t *data;
+	size_t bytes;
+	uint16_t src_slot;
+	uint16_t dst_slot;
+};
+
+/* What a conn tells its owner. Called on the data side, from rvcm_carrier_progress only. */
+struct rvcm_conn_sink {
+	/* A peer that was not known connected to our slot. Set conn->user. */
+	void (*incoming)(void *ctx, struct rvcm_conn *conn);
+	/* Messages can be sent: up, or credit after rvcm_conn_reserve gave NULL. */
+	void (*ready)(void *ctx, struct rvcm_conn *conn);
+	void (*recv)(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx);
+	/* A rvcm_conn_read ended; exactly one per read, always before down. */
+	void (*read_done)(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status);
+	void (*down)(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause);
+};
+
+/* Time and wake-ups. now_ns may be called from both sides; wake_* from the other side. */
+struct rvcm_carrier_env {
+	uint64_t (*now_ns)(void *ctx);
+	void (*random)(void *ctx, void *buf, size_t bytes); /* unpredictable bytes */
+	void (*wake_data)(void *ctx);
+	void (*wake_control)(void *ctx);
+	void *ctx;
+};
+
+struct rvcm_carrier_attr {
+	struct rvcm_dev *const *devs; /* in order of preference; they outlive the carrier */
+	uint32_t n_devs;
+	uint8_t job_key[RVCM_CONN_KEY_BYTES];
+	size_t message_bytes_max;    /* longest message that reserve can give */
+	uint32_t window_max;         /* messages in flight to one peer */
+	uint64_t connect_timeout_ns; /* for all attempts together */
+	uint64_t linger_ns;          /* how long shutdown waits for peers */
+	uint64_t rnr_timeout_ns;
+	struct rvcm_carrier_env env;
+	const struct rvcm_conn_sink *sink;
+	void *sink_ctx;
+};
+
+/* Counters, written by the data side or under the control lock, readable from anywhere. */
+struct rvcm_carrier_stats {
+	uint64_t connects;      /* links established that we opened */
+	uint64_t accepts;       /* links established that a peer opened */
+	uint64_t connect_fails; /* attempts to reach a peer that ended in an error */
+	uint64_t crossed;       /* requests answered or received CROSSED */
+	uint64_t rejects;       /* requests refused for key, version, name or state */
+	uint64_t downs;         /* conns lost other than by an orderly close */
+	uint64_t tx_messages;   /* DATA frames posted */
+	uint64_t rx_messages;   /* DATA frames accepted */
+	uint64_t tx_acks;       /* ACK frames posted */
+	uint64_t no_credit;     /* times a reserve found no credit */
+	uint64_t reads;         /* RDMA reads posted */
+	uint64_t read_bytes;
+	uint64_t protocol_errors; /* links ended because the peer broke the format */
+};
+
+/* -- carrier ------------------------------------------------------------------------------ */
+
+/* -ENOMEM, -EINVAL (no device, message_bytes_max above the device's), or the device's error. */
+int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier **carrier);
+
+/*
+ * Listen for slot on addr (address of device 0 if family is 0; port 0 = any); *addr becomes the
+ * endpoint's name. From any thread. -EADDRINUSE, -EADDRNOTAVAIL, -EBUSY (slot in use).
+ */
+int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t slot, struct rvcm_addr *addr);
+
+/*
+ * Close slot's listener and its conns; rvcm_carrier_quiet says when that is done. down is not
+ * called for them any more. Data side.
+ */
+void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t slot);
+
+/*
+ * Has all that was sent left, and has every conn of the slot ended (linger_ns bounds it)? Call
+ * rvcm_carrier_progress until true. After that the slot's conns are gone.
+ */
+bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot);
+
+/* After every slot is unlistened, quiet, and the control side has stopped running. */
+void rvcm_carrier_close(struct rvcm_carrier *carrier);
+
+/* Poll devices and mail once, calling the sink. Returns the number of events, 0 = nothing to do. */
+int rvcm_carrier_progress(struct rvcm_carrier *carrier);
+
+/*
+ * Before sleeping on the data side: arm every CQ. Returns true if the caller may sleep on
+ * rvcm_carrier_data_fds (plus its own wake_data); false if there was something to do: progress.
+ */
+bool rvcm_carrier_arm(struct rvcm_carrier *carrier);
+
+/* The fds to sleep on, at most n; returns how many there are. */
+int rvcm_carrier_data_fds(struct rvcm_carrier *carrier, int *fds, int n);
+int rvcm_carrier_control_fds(struct rvcm_carrier *carrier, int *fds, int n);
+
+/*
+ * Control: handle CM events, mail and timers that are due. Returns when to call again at the latest
+ * (ns, UINT64_MAX = only when an fd is readable or wake_control was called).
+ */
+uint64_t rvcm_carrier_control(struct rvcm_carrier *carrier);
+
+void rvcm_carrier_stats(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats);
+
+/* -- conn --------------------------------------------------------------------------------- */
+
+/* Find the conn from slot to the peer of that name, or make it. -ENOMEM; -EINVAL: own name. */
+int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
+		  struct rvcm_conn **conn);
+
+/*
+ * Take a buffer for one message of at most bytes (<= message_bytes_max); NULL: not connected yet
+ * (connecting starts), no credit or no memory: sink->ready will be called. The buffer belongs to
+ * the caller until commit or cancel; one at a time per conn.
+ */
+void *rvcm_conn_reserve(struct rvcm_conn *conn, size_t bytes);
+
+/*
+ * Send the reserved buffer's first bytes. From here it is delivered exactly once and in order, or
+ * sink->down is called. more: another commit follows before the next progress.
+ */
+void rvcm_conn_commit(struct rvcm_conn *conn, uint16_t dst_slot, size_t bytes, bool more);
+void rvcm_conn_cancel(struct rvcm_conn *conn);
+
+/* An RDMA read, any length; rvcm_conn's dev tells which registration to use. */
+struct rvcm_conn_read {
+	void *addr;
+	size_t bytes;
+	struct rvcm_dev_mr *mr; /* LOCAL_WRITE, on the device of conn->dev */
+	uint64_t raddr;
+	uint32_t rkey;
+	void *cookie;
+};
+
+/* Queue an RDMA read; read_done follows (never from inside the call). -ENOTCONN unless up. */
+int rvcm_conn_read(struct rvcm_conn *conn, const struct rvcm_conn_read *read);
+
+/*
+ * The peer broke proto's format: end the conn with this cause (a protocol error), as soon as the
+ * call from the sink has returned.
+ */
+void rvcm_conn_fault(struct rvcm_conn *conn, enum rvcm_status status, const char *why);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The objects of conn/ and who owns which field.
+ *
+ *   carrier   one per domain          both sides; fields say whose
+ *   slot      an endpoint's listener
+ *   contact   control's half of a conn: the state machine of link_fsm.def
+ *   conn      the data side's half: sequence numbers, credits, buffers
+ *   link      one QP; control makes and destroys it, the data side has it from UP to RELEASED
+ *
+ * The halves share no field but talk by mail. Each mail node is embedded in the object it speaks of
+ * and is in at most one mailbox at a time, so no error path needs memory:
+ *
+ *   link UP        control -> data     attach it
+ *   link DOWN      control -> data     let go: once per link, after UP
+ *   link FAILED    data -> control     it broke; it is detached; DOWN will answer
+ *   link RELEASED  data -> control     the answer to DOWN, and the data side's last word on the
+ * link conn WANT      data -> control     connect conn ANSWER    control -> data     it could not
+ * be done slot SHUT      data -> control     end all links of the slot slot CLOSED    control ->
+ * data     they are gone
+ *
+ * Lock order: the control lock, then a mailbox's. The data side takes mailbox locks only.
+ */
+#ifndef RVCM_CONN_CONN_IMPL_H
+#define RVCM_CONN_CONN_IMPL_H
+
+#include <stdatomic.h>
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/mailbox.h"
+#include "base/pool.h"
+#include "base/rng.h"
+#include "base/stat.h"
+#include "base/timer.h"
+#include "conn/conn.h"
+#include "conn/link_fsm.h"
+#include "conn/shake.h"
+#include "conn/wire.h"
+
+#define RVCM_CONN_WINDOW_START 4u /* messages a peer may send before it has shown use */
+#define RVCM_CONN_WINDOW_MAX   1024u
+#define RVCM_CONN_CONTROL_MAX  8u  /* control frames that one side may have in flight */
+#define RVCM_CONN_READS_MAX    16u /* RDMA reads in flight on a link */
+#define RVCM_CONN_SIGNAL_EVERY 16u /* sends */
+#define RVCM_CONN_BUF_CLASSES  4u
+#define RVCM_CONN_INCARNATIONS 4u /* dead ones remembered per peer */
+
+enum rvcm_mail_kind {
+	RVCM_MAIL_UP,
+	RVCM_MAIL_DOWN,
+	RVCM_MAIL_FAILED,
+	RVCM_MAIL_RELEASED,
+	RVCM_MAIL_WANT,
+	RVCM_MAIL_ANSWER,
+	RVCM_MAIL_SHUT,
+	RVCM_MAIL_CLOSED,
+	RVCM_MAIL_KINDS
+};
+
+struct rvcm_mail {
+	struct rvcm_list node;
+	enum rvcm_mail_kind kind;
+};
+
+struct rvcm_conn_full;
+struct rvcm_contact;
+
+struct rvcm_link {
+	/* Set by control before UP, constant from then on. */
+	struct rvcm_dev_qp *qp;
+	struct rvcm_contact *contact; /* control's; the data side only hands it back */
+	uint16_t slot;
+	uint16_t dev;
+	bool opener;
+	struct rvcm_addr peer;
+	struct rvcm_wire_handshake request;
+	struct rvcm_wire_handshake reply;
+	uint16_t peer_window; /* what the peer granted in its handshake */
+
+	struct rvcm_mail up, down;           /* control posts */
+	struct rvcm_mail failed, released;   /* the data side posts */
+	struct rvcm_conn_cause cause;        /* control's, written before DOWN */
+	struct rvcm_conn_cause failed_cause; /* the data side's, written before FAILED */
+	bool down_posted;                    /* control's */
+
+	/* The data side's. */
+	struct rvcm_conn_full *conn;
+	bool attached;
+	uint64_t posted;           /* sends posted: the ordinal of the last */
+	uint32_t unsignalled;      /* sends since the last signalled one */
+	struct rvcm_list inflight; /* bufs that the device may still read, oldest first */
+};
+
+/* A message buffer: header and payload of one frame. See buf.h. */
+struct rvcm_buf {
+	struct rvcm_list replay;   /* tx.replay or tx.pending */
+	struct rvcm_list inflight; /* link.inflight */
+	uint64_t ordinal;          /* of its post */
+	uint32_t seq;
+	uint32_t bytes; /* of the frame, header included */
+	uint8_t class;
+	bool control;
+	bool held;  /* by replay: not acknowledged yet */
+	bool inuse; /* by the device */
+	struct rvcm_buf_chunk *chunk;
+	uint8_t frame[];
+};
+
+struct rvcm_buf_class {
+	size_t bytes; /* of frame[] */
+	uint32_t per_chunk;
+	struct rvcm_list free;
+};
+
+struct rvcm_buf_pool {
+	struct rvcm_carrier *carrier;
+	struct rvcm_buf_class class[RVCM_CONN_BUF_CLASSES];
+	struct rvcm_list chunks;
+};
+
+/* An RDMA read in pieces of at most the device's message size. */
+struct rvcm_read {
+	struct rvcm_list node; /* conn.reads, or nowhere when all pieces are posted */
+	struct rvcm_conn_full *conn;
+	struct rvcm_conn_read op;
+	size_t posted;           /* bytes */
+	uint32_t pieces;         /* in flight */
+	enum rvcm_status status; /* the first error */
+};
+
+struct rvcm_conn_full {
+	struct rvcm_conn pub;
+	struct rvcm_carrier *carrier;
+	struct rvcm_hash_node node; /* carrier.conns */
+	struct rvcm_list work;      /* carrier.work, when something is to be done */
+	struct rvcm_link *link;     /* from UP to RELEASED */
+	bool hello_seen;            /* the peer has proved itself on this link */
+	bool failing;               /* detach as soon as the stack is unwound */
+	bool failed;                /* detached; DOWN is awaited */
+	bool blocked;               /* ready is owed */
+	bool ack_due;
+	bool hello_due; /* the acceptor's, once the opener's was seen */
+	bool bye_due;
+	bool peer_bye;
+	struct rvcm_conn_cause cause; /* while failing or failed */
+	uint8_t nonce[RVCM_WIRE_NONCE_BYTES];
+
+	/* Sending: seq - acked messages are in replay; seq may not pass limit. */
+	uint32_t tx_seq;
+	uint32_t tx_acked;
+	uint32_t tx_limit;
+	struct rvcm_list replay;  /* posted, not acknowledged; oldest first */
+	struct rvcm_list pending; /* committed, not posted: the device's queue is full */
+	struct rvcm_buf *reserved;
+
+	/* Receiving: next is expected; the peer knows of acked, and may send up to acked + window.
+	 */
+	uint32_t rx_next;
+	uint32_t rx_acked;
+	uint32_t rx_window;
+
+	struct rvcm_list reads;  /* not wholly posted */
+	uint32_t reads_inflight; /* pieces */
+	uint32_t reads_open;     /* rvcm_reads */
+
+	/* Connecting. */
+	bool wanting;
+	atomic_bool want_posted; /* cleared by control when it takes the mail */
+	struct rvcm_mail want;   /* the data side posts */
+	struct rvcm_mail answer; /* control posts */
+	struct rvcm_conn_cause answer_cause;
+};
+
+/* Control's half of a conn. */
+struct rvcm_contact {
+	struct rvcm_carrier *carrier;
+	struct rvcm_hash_node node; /* carrier.contacts */
+	struct rvcm_list of_slot;   /* slot.contacts */
+	struct rvcm_list ended;     /* carrier.ended, when CLOSED */
+	uint16_t slot;
+	struct rvcm_addr peer;
+	enum rvcm_link_state state;
+	struct rvcm_link *link; /* the attempt, or what is UP or BREAKING */
+	struct rvcm_timer timer;
+	uint64_t deadline_ns; /* of connecting */
+	uint32_t attempts;
+	bool wanted;
+	struct rvcm_conn_full *conn; /* whom to answer, when wanted */
+	struct rvcm_conn_cause cause;
+
+	struct rvcm_dev_req *req; /* to be judged or parked */
+	uint16_t req_dev;
+	struct rvcm_shake req_shake;
+	struct rvcm_wire_handshake req_wire;
+
+	uint32_t epoch;      /* the highest used by either side */
+	uint32_t peer_epoch; /* the highest received, in peer_incarnation */
+	uint32_t peer_incarnation;
+	uint32_t dead[RVCM_CONN_INCARNATIONS]; /* earlier ones, the last first */
+};
+
+struct rvcm_slot {
+	struct rvcm_carrier *carrier;
+	uint16_t index;
+	struct rvcm_addr name;
+	/* Control's. */
+	bool listening;
+	bool shut;
+	struct rvcm_dev_listener *listener[RVCM_CONN_DEVS_MAX];
+	struct rvcm_slot_listen {
+		struct rvcm_slot *slot;
+		uint16_t dev;
+	} listen[RVCM_CONN_DEVS_MAX]; /* what CONNECT_REQUEST's ctx points at */
+	struct rvcm_list contacts;
+	/* The data side's. */
+	bool closing;
+	bool shut_posted;
+	bool closed;
+	uint64_t deadline_ns;
+	struct rvcm_mail shut_mail;   /* the data side posts */
+	struct rvcm_mail closed_mail; /* control posts */
+};
+
+struct rvcm_carrier_dev {
+	struct rvcm_dev *dev;
+	struct rvcm_dev_cq *cq;
+	struct rvcm_dev_pool *pool;
+};
+
+struct rvcm_carrier {
+	struct rvcm_carrier_attr attr;
+	struct rvcm_carrier_dev devs[RVCM_CONN_DEVS_MAX];
+	uint32_t incarnation;
+	uint64_t hash_seed;
+	struct rvcm_carrier_stats stats;
+	struct rvcm_mailbox to_data;
+	struct rvcm_mailbox to_control;
+	struct rvcm_slot
+		*slots[RVCM_CONN_SLOTS_MAX]; /* written under the control lock, by listen */
+
+	/* The data side's. */
+	struct rvcm_hash conns;
+	struct rvcm_list work;
+	struct rvcm_buf_pool bufs;
+	struct rvcm_pool reads;
+
+	/* Control's. */
+	struct rvcm_lock control_lock;
+	struct rvcm_hash contacts;
+	struct rvcm_timer_queue timers;
+	struct rvcm_list ended;
+	uint32_t shut_slots; /* whose contacts have not all ended */
+	struct rvcm_rng rng; /* jitter */
+};
+
+/* What both hash tables are keyed by. */
+struct rvcm_conn_key {
+	uint16_t slot;
+	const struct rvcm_addr *peer;
+};
+
+static inline struct rvcm_conn_full *rvcm_conn_full(struct rvcm_conn *conn)
+{
+	return rvcm_container_of(conn, struct rvcm_conn_full, pub);
+}
+
+static inline uint64_t rvcm_conn_key_hash(const struct rvcm_carrier *carrier,
+					  const struct rvcm_conn_key *key)
+{
+	return rvcm_addr_hash(key->peer, carrier->hash_seed) ^ rvcm_hash_mix(key->slot);
+}
+
+static inline uint64_t rvcm_carrier_now(const struct rvcm_carrier *carrier)
+{
+	return carrier->attr.env.now_ns(carrier->attr.env.ctx);
+}
+
+/* Is a before b in serial order (RFC 1982)? */
+static inline bool rvcm_seq_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+/* -- carrier.c: mail -- */
+void rvcm_carrier_mail_data(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
+void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
+
+/* -- cause.c -- */
+/* Say why, for the peer of that name. detail may be NULL. */
+void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
+		    enum rvcm_status status, int err, const char *detail);
+
+/* -- link.c: control's -- */
+int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, bool opener,
+		   struct rvcm_link **link);
+void rvcm_link_close(struct rvcm_link *link);
+
+/* -- contact.c: control's -- */
+/* Find or make; NULL: no memory. */
+struct rvcm_contact *rvcm_contact_get(struct rvcm_carrier *carrier, uint16_t slot,
+				      const struct rvcm_addr *peer);
+void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event);
+/* The attempt failed: FAIL or FATAL, whichever it is. */
+void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
+			 const char *detail);
+/* The data side has something to send, and conn is whom to answer. */
+void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn);
+void rvcm_contact_released(struct rvcm_contact *contact);
+void rvcm_contact_free(struct rvcm_contact *contact);
+
+/* -- request.c: control's -- */
+/* A peer's request: judge it, then accept, reject or park it. */
+void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm_dev_event *ev);
+int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev, struct rvcm_dev_req *req,
+			enum rvcm_wire_reason reason);
+
+/* -- control.c -- */
+uint64_t rvcm_control_run(struct rvcm_carrier *carrier);
+
+/* -- conn.c: the data side's -- */
+void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
+void rvcm_conn_schedule(struct rvcm_conn_full *conn);
+/* End the link: detach when the stack is unwound, tell control. */
+void rvcm_conn_fail(struct rvcm_conn_full *conn, enum rvcm_status status, int err,
+		    const char *detail);
+/* Free every conn of the slot; they have no link any more. */
+void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot);
+/* Has everything that the slot's conns committed been posted? */
+bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot);
+void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot);
+
+/* -- work.c: what is owed to a conn, outside of any callback -- */
+int rvcm_work_run(struct rvcm_carrier *carrier);
+
+/* -- tx.c -- */
+void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window);
+void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes, bool more);
+/* Post a control frame with that payload; -EAGAIN: later. */
+int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const void *payload,
+		    size_t bytes);
+/* Post what is pending; true when nothing is any more. */
+bool rvcm_tx_drain(struct rvcm_conn_full *conn);
+/* The peer accepted everything before ack, and grants window from there. False: it lies. */
+bool rvcm_tx_acked(struct rvcm_conn_full *conn, uint32_t ack, uint32_t window);
+/* The device is through with sends up to that ordinal. */
+void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
+/* The link is detached and reaped: forget everything. */
+void rvcm_tx_reset(struct rvcm_conn_full *conn);
+
+/* -- rx.c -- */
+void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes);
+
+/* -- hello.c -- */
+int rvcm_hello_send(struct rvcm_conn_full *conn);
+void rvcm_hello_receive(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes);
+
+/* -- read.c -- */
+int rvcm_read_start(struct rvcm_conn_full *conn, const struct rvcm_conn_read *op);
+bool rvcm_read_drain(struct rvcm_conn_full *conn);
+void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status);
+void rvcm_read_abort(struct rvcm_conn_full *conn, enum rvcm_status status);
+
+/* -- poll.c -- */
+int rvcm_poll_dev(struct rvcm_carrier_dev *dev);
+/* wr_id of the n-th send of a link, and of a read's piece. */
+#define RVCM_POLL_READ 1u
+
+/* -- buf.c -- */
+int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier);
+void rvcm_buf_pool_fini(struct rvcm_buf_pool *pool);
+/* A buffer whose frame holds bytes, or NULL. */
+struct rvcm_buf *rvcm_buf_get(struct rvcm_buf_pool *pool, size_t bytes);
+void rvcm_buf_put(struct rvcm_buf_pool *pool, struct rvcm_buf *buf);
+/* The registration of the buffer on that device. */
+struct rvcm_dev_mr *rvcm_buf_mr(const struct rvcm_buf *buf, uint16_t dev);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Control's half of a conn: link_fsm.def says when, the actions here say what. An action that fails
+ * feeds the failure back as an event, so there is one way to deal with it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "conn/conn_impl.h"
+
+#define MS                    1000000u
+#define ATTEMPT_NS            (2000u * (uint64_t)MS) /* then it is abandoned and reissued */
+#define CROSSED_NS            (2000u * (uint64_t)MS) /* how long the winner may take */
+#define BACKOFF_FIRST_NS      (10u * (uint64_t)MS)
+#define BACKOFF_DOUBLINGS_MAX 6u
+
+/* -- helpers ------------------------------------------------------------------------------ */
+
+static void arm(struct rvcm_contact *contact, uint64_t delay_ns)
+{
+	rvcm_timer_set(&contact->carrier->timers, &contact->timer,
+		       rvcm_carrier_now(contact->carrier) + delay_ns);
+}
+
+static void drop_link(struct rvcm_contact *contact)
+{
+	if (contact->link)
+		rvcm_link_close(contact->link);
+	contact->link = NULL;
+}
+
+static void reject_req(struct rvcm_contact *contact, enum rvcm_wire_reason reason)
+{
+	struct rvcm_dev_req *req = contact->req;
+
+	contact->req = NULL;
+	if (req)
+		rvcm_request_reject(contact->carrier->slots[contact->slot], contact->req_dev, req,
+				    reason);
+}
+
+static void shake_fill(struct rvcm_contact *contact, struct rvcm_shake *shake,
+		       enum rvcm_wire_role role)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+
+	memset(shake, 0, sizeof(*shake));
+	shake->role = role;
+	shake->name = carrier->slots[contact->slot]->name;
+	shake->incarnation = carrier->incarnation;
+	shake->peer_incarnation = contact->peer_incarnation;
+	shake->epoch = contact->epoch;
+	shake->window = RVCM_CONN_WINDOW_START;
+	if (carrier->attr.window_max < RVCM_CONN_WINDOW_START)
+		shake->window = (uint16_t)carrier->attr.window_max;
+}
+
+/* -- actions ------------------------------------------------------------------------------ */
+
+static void do_nothing(struct rvcm_contact *contact)
+{
+	(void)contact;
+}
+
+/* Send our request: the devices take turns, in order of preference. */
+static void do_open(struct rvcm_contact *contact)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+	uint16_t dev = (uint16_t)(contact->attempts++ % carrier->attr.n_devs);
+	struct rvcm_shake shake;
+	int rc;
+
+	drop_link(contact);
+	contact->epoch++;
+	shake_fill(contact, &shake, RVCM_WIRE_REQUEST);
+	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;
+	rc = rvcm_link_open(contact, dev, true, &contact->link);
+	if (!rc) {
+		rvcm_shake_encode(&shake, carrier->attr.job_key, NULL, &contact->link->request);
+		rc = carrier->devs[dev].dev->ops->connect(contact->link->qp, &contact->peer,
+							  &contact->link->request,
+							  sizeof(contact->link->request));
+	}
+	if (rc)
+		rvcm_contact_failed(contact, RVCM_STATUS_GENERAL, -rc, true,
+				    "the connection could not be started");
+	else
+		arm(contact, ATTEMPT_NS);
+}
+
+static void note_incarnation(struct rvcm_contact *contact, uint32_t incarnation)
+{
+	if (contact->peer_incarnation == incarnation)
+		return;
+	if (contact->peer_incarnation != 0) {
+		memmove(&contact->dead[1], &contact->dead[0],
+			sizeof(contact->dead) - sizeof(contact->dead[0]));
+		contact->dead[0] = contact->peer_incarnation;
+	}
+	contact->peer_incarnation = incarnation;
+}
+
+static void do_accept(struct rvcm_contact *contact)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+	struct rvcm_dev *dev = carrier->devs[contact->req_dev].dev;
+	struct rvcm_dev_req *req = contact->req;
+	struct rvcm_shake shake;
+	struct rvcm_link *link;
+	int rc = rvcm_link_open(contact, contact->req_dev, false, &link);
+
+	if (rc) {
+		reject_req(contact, RVCM_WIRE_REASON_RESOURCE);
+		rvcm_contact_failed(contact, RVCM_STATUS_NO_MEMORY, -rc, true,
+				    "no queue pair for the peer's request");
+		return;
+	}
+	contact->link = link;
+	contact->req = NULL;
+	contact->peer_epoch = contact->req_shake.epoch;
+	if (rvcm_seq_before(contact->epoch, contact->req_shake.epoch))
+		contact->epoch = contact->req_shake.epoch;
+	note_incarnation(contact, contact->req_shake.incarnation);
+	link->request = contact->req_wire;
+	link->peer_window = contact->req_shake.window;
+	shake_fill(contact, &shake, RVCM_WIRE_REPLY);
+	shake.epoch = contact->req_shake.epoch;
+	shake.caps = (uint16_t)dev->attr.caps;
+	carrier->attr.env.random(carrier->attr.env.ctx, shake.nonce, sizeof(shake.nonce));
+	rvcm_shake_encode(&shake, carrier->attr.job_key, &link->request, &link->reply);
+	rc = dev->ops->accept(req, link->qp, &link->reply, sizeof(link->reply));
+	if (rc)
+		rvcm_contact_failed(contact, RVCM_STATUS_CONNECTION_LOST, -rc, true,
+				    "the peer's request could not be accepted");
+	else
+		arm(contact, ATTEMPT_NS);
+}
+
+static void do_switch(struct rvcm_contact *contact)
+{
+	if (contact->state == RVCM_LINK_ACCEPTING && contact->link && contact->link->opener)
+		rvcm_stat_inc(&contact->carrier->stats.crossed);
+	drop_link(contact);
+	do_accept(contact);
+}
+
+static void do_cross(struct rvcm_contact *contact)
+{
+	rvcm_stat_inc(&contact->carrier->stats.crossed);
+	reject_req(contact, RVCM_WIRE_REASON_CROSSED);
+}
+
+static void do_wait(struct rvcm_contact *contact)
+{
+	rvcm_stat_inc(&contact->carrier->stats.crossed);
+	drop_link(contact);
+	arm(contact, CROSSED_NS);
+}
+
+/* Back off, doubling, with jitter of half the time: peers that failed together do not return so. */
+static void do_retry(struct rvcm_contact *contact)
+{
+	uint32_t doublings = contact->attempts < BACKOFF_DOUBLINGS_MAX ? contact->attempts
+								       : BACKOFF_DOUBLINGS_MAX;
+	uint64_t delay = BACKOFF_FIRST_NS << doublings;
+
+	drop_link(contact);
+	arm(contact, delay / 2 + rvcm_rng_below(&contact->carrier->rng, delay / 2));
+}
+
+static void do_give_up(struct rvcm_contact *contact)
+{
+	drop_link(contact);
+	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
+	contact->attempts = 0;
+	if (!contact->wanted)
+		return;
+	contact->wanted = false;
+	rvcm_stat_inc(&contact->carrier->stats.connect_fails);
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", contact->cause.text);
+	contact->conn->answer_cause = contact->cause;
+	rvcm_carrier_mail_data(contact->carrier, &contact->conn->answer);
+}
+
+static void do_hand_over(struct rvcm_contact *contact)
+{
+	struct rvcm_link *link = contact->link;
+
+	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
+	rvcm_stat_inc(link->opener ? &contact->carrier->stats.connects
+				   : &contact->carrier->stats.accepts);
+	contact->attempts = 0;
+	contact->wanted = false;
+	rvcm_carrier_mail_data(contact->carrier, &link->up);
+}
+
+static void do_break(struct rvcm_contact *contact)
+{
+	struct rvcm_link *link = contact->link;
+
+	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
+	if (link->down_posted)
+		return;
+	link->down_posted = true;
+	link->cause = contact->cause;
+	if (contact->cause.status != RVCM_STATUS_PEER_CLOSED &&
+	    contact->cause.status != RVCM_STATUS_CLOSED) {
+		rvcm_stat_inc(&contact->carrier->stats.downs);
+		rvcm_warn(RVCM_LOG_EP_CTRL, "%s", contact->cause.text);
+	}
+	rvcm_carrier_mail_data(contact->carrier, &link->down);
+}
+
+static void do_park(struct rvcm_contact *contact)
+{
+	bool restarted = contact->req_shake.incarnation != contact->peer_incarnation;
+
+	if (!contact->link->down_posted)
+		rvcm_cause_set(&contact->cause, &contact->peer,
+			       restarted ? RVCM_STATUS_PEER_RESTARTED : RVCM_STATUS_CONNECTION_LOST,
+			       0, restarted ? NULL : "the peer connects anew");
+	do_break(contact);
+}
+
+static void do_unpark(struct rvcm_contact *contact)
+{
+	drop_link(contact);
+	do_accept(contact);
+}
+
+static void do_drop(struct rvcm_contact *contact)
+{
+	drop_link(contact);
+}
+
+static void do_disconnect(struct rvcm_contact *contact)
+{
+	struct rvcm_link *link = contact->link;
+
+	rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CLOSED, 0, NULL);
+	arm(contact, contact->carrier->attr.linger_ns);
+	if (link->qp->dev->ops->disconnect(link->qp))
+		do_break(contact);
+}
+
+/* The contact itself goes when the stack is unwound: see rvcm_control_run. */
+static void do_finish(struct rvcm_contact *contact)
+{
+	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
+	reject_req(contact, RVCM_WIRE_REASON_CLOSING);
+	drop_link(contact);
+	rvcm_list_add_tail(&contact->carrier->ended, &contact->ended);
+}
+
+/* -- the machine -------------------------------------------------------------------------- */
+
+void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event)
+{
+	static void (*const actions[RVCM_LINK_ACTIONS])(struct rvcm_contact *) = {
+		[RVCM_LINK_DO_NOTHING] = do_nothing,     [RVCM_LINK_DO_OPEN] = do_open,
+		[RVCM_LINK_DO_ACCEPT] = do_accept,       [RVCM_LINK_DO_SWITCH] = do_switch,
+		[RVCM_LINK_DO_CROSS] = do_cross,         [RVCM_LINK_DO_WAIT] = do_wait,
+		[RVCM_LINK_DO_RETRY] = do_retry,         [RVCM_LINK_DO_GIVE_UP] = do_give_up,
+		[RVCM_LINK_DO_HAND_OVER] = do_hand_over, [RVCM_LINK_DO_BREAK] = do_break,
+		[RVCM_LINK_DO_PARK] = do_park,           [RVCM_LINK_DO_UNPARK] = do_unpark,
+		[RVCM_LINK_DO_DROP] = do_drop,           [RVCM_LINK_DO_DISCONNECT] = do_disconnect,
+		[RVCM_LINK_DO_FINISH] = do_finish,
+	};
+	struct rvcm_link_fsm_step step = rvcm_link_fsm_next(contact->state, event);
+
+	rvcm_debug(RVCM_LOG_EP_CTRL, "%s + %s -> %s", rvcm_link_fsm_state_name(contact->state),
+		   rvcm_link_fsm_event_name(event), rvcm_link_fsm_state_name(step.next));
+	contact->state = step.next;
+	actions[step.action](contact);
+	/* Only PARK keeps a request that the table did not answer. */
+	if (contact->req && step.action != RVCM_LINK_DO_PARK)
+		reject_req(contact, RVCM_WIRE_REASON_CLOSING);
+}
+
+void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
+			 const char *detail)
+{
+	bool in_time = rvcm_carrier_now(contact->carrier) < contact->deadline_ns;
+
+	rvcm_cause_set(&contact->cause, &contact->peer, status, err, detail);
+	rvcm_info(RVCM_LOG_EP_CTRL, "attempt %u: %s", contact->attempts, contact->cause.text);
+	rvcm_contact_feed(contact, retry && in_time && contact->wanted ? RVCM_LINK_EV_FAIL
+								       : RVCM_LINK_EV_FATAL);
+}
+
+void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn)
+{
+	if (contact->state == RVCM_LINK_UP || contact->state == RVCM_LINK_CLOSING)
+		return; /* an UP mail that crossed this one answers it; or nobody waits */
+	contact->conn = conn;
+	contact->wanted = true;
+	contact->deadline_ns =
+		rvcm_carrier_now(contact->carrier) + contact->carrier->attr.connect_timeout_ns;
+	rvcm_contact_feed(contact, RVCM_LINK_EV_WANT);
+}
+
+void rvcm_contact_released(struct rvcm_contact *contact)
+{
+	if (contact->req)
+		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_REQ);
+	else if (contact->wanted)
+		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_WANT);
+	else
+		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED);
+}
+
+static void expired(struct rvcm_timer *timer, uint64_t now_ns)
+{
+	struct rvcm_contact *contact = rvcm_container_of(timer, struct rvcm_contact, timer);
+	bool attempt = contact->state == RVCM_LINK_OPENING || contact->state == RVCM_LINK_ACCEPTING;
+
+	if (attempt || contact->state == RVCM_LINK_CROSSED)
+		rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CONNECT_TIMEOUT, 0,
+			       attempt ? NULL : "it promised to connect, and did not");
+	rvcm_contact_feed(contact, contact->wanted && now_ns < contact->deadline_ns
+					   ? RVCM_LINK_EV_TIMER
+					   : RVCM_LINK_EV_EXPIRED);
+}
+
+/* -- life --------------------------------------------------------------------------------- */
+
+struct rvcm_contact *rvcm_contact_get(struct rvcm_carrier *carrier, uint16_t slot,
+				      const struct rvcm_addr *peer)
+{
+	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
+	uint64_t hash = rvcm_conn_key_hash(carrier, &key);
+	struct rvcm_hash_node *node = rvcm_hash_find(&carrier->contacts, hash, &key);
+	struct rvcm_contact *contact;
+
+	if (node)
+		return rvcm_container_of(node, struct rvcm_contact, node);
+	contact = rvcm_mem_zalloc(sizeof(*contact));
+	if (!contact)
+		return NULL;
+	contact->carrier = carrier;
+	contact->slot = slot;
+	contact->peer = *peer;
+	contact->state = RVCM_LINK_IDLE;
+	rvcm_timer_init(&contact->timer, expired);
+	rvcm_list_init(&contact->ended);
+	rvcm_list_add_tail(&carrier->slots[slot]->contacts, &contact->of_slot);
+	rvcm_hash_insert(&carrier->contacts, &contact->node, hash);
+	return contact;
+}
+
+void rvcm_contact_free(struct rvcm_contact *contact)
+{
+	rvcm_list_del(&contact->of_slot);
+	rvcm_list_del(&contact->ended);
+	rvcm_hash_del(&contact->carrier->contacts, &contact->node);
+	rvcm_mem_free(contact);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control side's turn: CM events, mail and timers, each translated into events of the table. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "conn/conn_impl.h"
+
+#define REFUSALS_MAX \
+	6u /* a peer that listens only later is worth some attempts, not all the time */
+
+/* -- CM events ---------------------------------------------------------------------------- */
+
+static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
+{
+	struct rvcm_contact *contact = link->contact;
+	enum rvcm_wire_reason reason;
+	struct rvcm_shake shake;
+
+	if (!link->opener) {
+		rvcm_contact_feed(contact, RVCM_LINK_EV_EST);
+		return;
+	}
+	reason = rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REPLY,
+				   contact->carrier->attr.job_key, &link->request, &shake);
+	if (reason != RVCM_WIRE_REASON_NONE || shake.epoch != contact->epoch) {
+		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, false,
+				    "its reply to our request is not valid");
+		return;
+	}
+	memcpy(&link->reply, ev->private_data, sizeof(link->reply));
+	link->peer_window = shake.window;
+	contact->peer_epoch = shake.epoch;
+	contact->peer_incarnation = shake.incarnation;
+	rvcm_contact_feed(contact, RVCM_LINK_EV_EST);
+}
+
+static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
+{
+	struct rvcm_contact *contact = link->contact;
+	enum rvcm_wire_reason reason = rvcm_shake_reason(ev->private_data, ev->private_bytes);
+
+	switch (ev->reject) {
+	case RVCM_DEV_REJECT_CONSUMER:
+		if (reason == RVCM_WIRE_REASON_CROSSED)
+			rvcm_contact_feed(contact, RVCM_LINK_EV_REJ_CROSSED);
+		else
+			rvcm_contact_failed(contact, rvcm_shake_status(reason), 0,
+					    reason == RVCM_WIRE_REASON_STALE ||
+						    reason == RVCM_WIRE_REASON_RESOURCE,
+					    NULL);
+		break;
+	case RVCM_DEV_REJECT_NOT_LISTENING:
+		rvcm_contact_failed(contact, RVCM_STATUS_REFUSED, ev->err,
+				    contact->attempts < REFUSALS_MAX, NULL);
+		break;
+	case RVCM_DEV_REJECT_STALE:
+		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED_STALE, ev->err, true, NULL);
+		break;
+	default:
+		rvcm_contact_failed(contact, RVCM_STATUS_NOT_RNIC, ev->err, false, NULL);
+		break;
+	}
+}
+
+static void failed(struct rvcm_link *link, const struct rvcm_dev_event *ev)
+{
+	rvcm_contact_failed(link->contact, ev->status, ev->err, true, NULL);
+}
+
+static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
+{
+	struct rvcm_contact *contact = link->contact;
+	bool ours = contact->state == RVCM_LINK_CLOSING;
+
+	if (!ours && !link->down_posted)
+		rvcm_cause_set(&contact->cause, &contact->peer,
+			       ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED : ev->status,
+			       ev->err, NULL);
+	rvcm_contact_feed(contact, RVCM_LINK_EV_LOST);
+}
+
+static void handle(struct rvcm_dev *dev, const struct rvcm_dev_event *ev)
+{
+	struct rvcm_slot_listen *listen = ev->ctx;
+
+	switch (ev->type) {
+	case RVCM_DEV_EVENT_CONNECT_REQUEST:
+		rvcm_request_handle(listen->slot, listen->dev, ev);
+		break;
+	case RVCM_DEV_EVENT_ESTABLISHED:
+		established(ev->ctx, ev);
+		break;
+	case RVCM_DEV_EVENT_REJECTED:
+		rejected(ev->ctx, ev);
+		break;
+	case RVCM_DEV_EVENT_ADDR_ERROR:
+	case RVCM_DEV_EVENT_ROUTE_ERROR:
+	case RVCM_DEV_EVENT_UNREACHABLE:
+	case RVCM_DEV_EVENT_CONNECT_ERROR:
+		failed(ev->ctx, ev);
+		break;
+	case RVCM_DEV_EVENT_DISCONNECTED:
+		disconnected(ev->ctx, ev);
+		break;
+	default: /* progress reports, and device events that a device with links in use sends */
+		rvcm_info(RVCM_LOG_EP_CTRL, "%s: event %d", dev->attr.name, (int)ev->type);
+		break;
+	}
+}
+
+static void poll_devs(struct rvcm_carrier *carrier)
+{
+	for (uint32_t i = 0; i < carrier->attr.n_devs; i++) {
+		struct rvcm_dev *dev = carrier->devs[i].dev;
+		struct rvcm_dev_event ev;
+
+		while (dev->ops->cm_poll(dev, &ev) > 0)
+			handle(dev, &ev);
+	}
+}
+
+/* -- mail --------------------------------------------------------------------------------- */
+
+static void wanted(struct rvcm_carrier *carrier, struct rvcm_conn_full *conn)
+{
+	struct rvcm_slot *slot = carrier->slots[conn->pub.slot];
+	struct rvcm_contact *contact = NULL;
+
+	atomic_store_explicit(&conn->want_posted, false, memory_order_release);
+	if (slot->shut)
+		return; /* nobody waits any more */
+	contact = rvcm_contact_get(carrier, conn->pub.slot, &conn->pub.peer);
+	if (contact) {
+		rvcm_contact_want(contact, conn);
+		return;
+	}
+	rvcm_cause_set(&conn->answer_cause, &conn->pub.peer, RVCM_STATUS_NO_MEMORY, 0, NULL);
+	rvcm_carrier_mail_data(carrier, &conn->answer);
+}
+
+static void broken(struct rvcm_link *link)
+{
+	struct rvcm_contact *contact = link->contact;
+
+	if (!link->down_posted)
+		contact->cause = link->failed_cause;
+	rvcm_contact_feed(contact, RVCM_LINK_EV_BROKEN);
+}
+
+static void shut(struct rvcm_slot *slot)
+{
+	struct rvcm_list *node, *tmp;
+
+	slot->shut = true;
+	slot->carrier->shut_slots++;
+	for (uint32_t i = 0; i < slot->carrier->attr.n_devs; i++) {
+		if (slot->listener[i])
+			slot->carrier->devs[i].dev->ops->listener_close(slot->listener[i]);
+		slot->listener[i] = NULL;
+	}
+	rvcm_list_for_each_safe (node, tmp, &slot->contacts)
+		rvcm_contact_feed(rvcm_list_entry(node, struct rvcm_contact, of_slot),
+				  RVCM_LINK_EV_SHUT);
+}
+
+static void read_mail(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list mail;
+	struct rvcm_list *node;
+
+	rvcm_list_init(&mail);
+	rvcm_mailbox_take_all(&carrier->to_control, &mail);
+	while ((node = rvcm_list_pop(&mail))) {
+		struct rvcm_mail *m = rvcm_container_of(node, struct rvcm_mail, node);
+
+		switch (m->kind) {
+		case RVCM_MAIL_WANT:
+			wanted(carrier, rvcm_container_of(m, struct rvcm_conn_full, want));
+			break;
+		case RVCM_MAIL_FAILED:
+			broken(rvcm_container_of(m, struct rvcm_link, failed));
+			break;
+		case RVCM_MAIL_RELEASED:
+			rvcm_contact_released(
+				rvcm_container_of(m, struct rvcm_link, released)->contact);
+			break;
+		default: /* RVCM_MAIL_SHUT */
+			shut(rvcm_container_of(m, struct rvcm_slot, shut_mail));
+			break;
+		}
+	}
+}
+
+/* -- the end of slots --------------------------------------------------------------------- */
+
+static void bury(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&carrier->ended)))
+		rvcm_contact_free(rvcm_list_entry(node, struct rvcm_contact, ended));
+	for (uint16_t i = 0; i < RVCM_CONN_SLOTS_MAX && carrier->shut_slots > 0; i++) {
+		struct rvcm_slot *slot = carrier->slots[i];
+
+		if (slot && slot->shut && slot->listening && rvcm_list_empty(&slot->contacts)) {
+			slot->listening = false;
+			carrier->shut_slots--;
+			rvcm_carrier_mail_data(carrier, &slot->closed_mail);
+		}
+	}
+}
+
+uint64_t rvcm_control_run(struct rvcm_carrier *carrier)
+{
+	uint64_t now = rvcm_carrier_now(carrier);
+
+	read_mail(carrier);
+	poll_devs(carrier);
+	rvcm_timer_run(&carrier->timers, now);
+	bury(carrier);
+	return rvcm_mailbox_pending(&carrier->to_control) ? now : rvcm_timer_next(&carrier->timers);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making and destroying a link's QP. Control's. */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "conn/conn_impl.h"
+
+static void mail_init(struct rvcm_mail *mail, enum rvcm_mail_kind kind)
+{
+	mail->kind = kind;
+	rvcm_list_init(&mail->node);
+}
+
+int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener,
+		   struct rvcm_link **out)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+	struct rvcm_carrier_dev *dev = &carrier->devs[dev_index];
+	struct rvcm_link *link = rvcm_mem_zalloc(sizeof(*link));
+	struct rvcm_dev_qp_attr attr = {
+		.cq = dev->cq,
+		.pool = dev->pool,
+		.sq_depth = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX + RVCM_CONN_READS_MAX,
+		.rq_depth = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX,
+		.sge_max = 1,
+		.rnr_timeout_ns = carrier->attr.rnr_timeout_ns,
+		.ctx = link,
+	};
+	int rc;
+
+	if (!link)
+		return -ENOMEM;
+	link->contact = contact;
+	link->slot = contact->slot;
+	link->peer = contact->peer;
+	link->dev = dev_index;
+	link->opener = opener;
+	rvcm_list_init(&link->inflight);
+	mail_init(&link->up, RVCM_MAIL_UP);
+	mail_init(&link->down, RVCM_MAIL_DOWN);
+	mail_init(&link->failed, RVCM_MAIL_FAILED);
+	mail_init(&link->released, RVCM_MAIL_RELEASED);
+	rc = dev->dev->ops->qp_open(dev->dev, &attr, &link->qp);
+	if (rc) {
+		rvcm_mem_free(link);
+		return rc;
+	}
+	*out = link;
+	return 0;
+}
+
+void rvcm_link_close(struct rvcm_link *link)
+{
+	link->qp->dev->ops->qp_close(link->qp);
+	rvcm_mem_free(link);
+}

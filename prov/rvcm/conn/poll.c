@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completions of the devices, told apart. */
+#include "conn/conn_impl.h"
+
+#define BATCH 16
+
+static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
+{
+	if (wc->wr_id & RVCM_POLL_READ)
+		rvcm_read_completed(
+			(struct rvcm_read *)(uintptr_t)(wc->wr_id & ~(uint64_t)RVCM_POLL_READ),
+			wc->status);
+	else if (wc->status == RVCM_STATUS_OK)
+		rvcm_tx_completed(link, wc->wr_id >> 1);
+	/* Flushed is an echo of what ends the link anyway. */
+	if (wc->status != RVCM_STATUS_OK && wc->status != RVCM_STATUS_FLUSHED)
+		rvcm_conn_fail(link->conn, wc->status, 0, NULL);
+}
+
+static void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
+		     const struct rvcm_dev_wc *wc)
+{
+	struct rvcm_conn_full *conn = link->conn;
+
+	if (wc->status != RVCM_STATUS_OK) {
+		if (wc->status != RVCM_STATUS_FLUSHED)
+			rvcm_conn_fail(conn, wc->status, 0, NULL);
+		return;
+	}
+	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
+	if (wc->op == RVCM_DEV_OP_RECV && !conn->failing && !conn->failed)
+		rvcm_rx_message(conn, wc->data, wc->length);
+	dev->dev->ops->rx_release(dev->pool, wc->rx);
+}
+
+int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
+{
+	struct rvcm_dev_wc wc[BATCH];
+	int n = dev->dev->ops->cq_poll(dev->cq, wc, BATCH);
+
+	for (int i = 0; i < n; i++) {
+		struct rvcm_link *link = wc[i].qp_ctx;
+
+		if (wc[i].op == RVCM_DEV_OP_RECV || wc[i].op == RVCM_DEV_OP_RECV_WRITE)
+			received(dev, link, &wc[i]);
+		else
+			sent(link, &wc[i]);
+	}
+	return n > 0 ? n : 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RDMA reads: cut to the device's message size, a bounded number of pieces in flight. */
+#include <errno.h>
+
+#include "conn/conn_impl.h"
+
+int rvcm_read_start(struct rvcm_conn_full *conn, const struct rvcm_conn_read *op)
+{
+	struct rvcm_read *read = rvcm_pool_get(&conn->carrier->reads);
+
+	if (!read)
+		return -ENOMEM;
+	read->conn = conn;
+	read->op = *op;
+	read->posted = 0;
+	read->pieces = 0;
+	read->status = RVCM_STATUS_OK;
+	rvcm_list_init(&read->node);
+	rvcm_list_add_tail(&conn->reads, &read->node);
+	conn->reads_open++;
+	rvcm_stat_inc(&conn->carrier->stats.reads);
+	rvcm_conn_schedule(conn);
+	return 0;
+}
+
+static int post_piece(struct rvcm_conn_full *conn, struct rvcm_read *read)
+{
+	struct rvcm_dev_qp *qp = conn->link->qp;
+	size_t rest = read->op.bytes - read->posted;
+	size_t max = qp->dev->attr.message_bytes_max;
+	struct rvcm_dev_sge sge = {
+		.addr = (uint8_t *)read->op.addr + read->posted,
+		.length = rest < max ? rest : max,
+		.mr = read->op.mr,
+	};
+	struct rvcm_dev_wr wr = {
+		.wr_id = (uintptr_t)read | RVCM_POLL_READ,
+		.op = RVCM_DEV_OP_READ,
+		.flags = RVCM_DEV_WR_SIGNALED,
+		.n_sge = 1,
+		.sge = &sge,
+		.raddr = read->op.raddr + read->posted,
+		.rkey = read->op.rkey,
+	};
+	int rc = qp->dev->ops->post(qp, &wr);
+
+	if (rc)
+		return rc;
+	read->posted += sge.length;
+	read->pieces++;
+	conn->reads_inflight++;
+	return 0;
+}
+
+static void finish(struct rvcm_read *read)
+{
+	struct rvcm_conn_full *conn = read->conn;
+	struct rvcm_carrier *carrier = conn->carrier;
+	void *cookie = read->op.cookie;
+	enum rvcm_status status = read->status;
+
+	if (status == RVCM_STATUS_OK)
+		carrier->stats.read_bytes += read->op.bytes;
+	rvcm_list_del(&read->node);
+	rvcm_pool_put(&carrier->reads, read);
+	conn->reads_open--;
+	carrier->attr.sink->read_done(carrier->attr.sink_ctx, &conn->pub, cookie, status);
+}
+
+/* Post of the oldest read what the device takes; true when nothing is left to post. */
+bool rvcm_read_drain(struct rvcm_conn_full *conn)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&conn->reads))) {
+		struct rvcm_read *read = rvcm_list_entry(node, struct rvcm_read, node);
+		int rc;
+
+		if (conn->reads_inflight >= RVCM_CONN_READS_MAX)
+			return false;
+		rc = post_piece(conn, read);
+		if (rc == -EAGAIN)
+			return false;
+		if (rc) {
+			rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
+			return false;
+		}
+		if (read->posted == read->op.bytes)
+			rvcm_list_del(node);
+	}
+	return true;
+}
+
+void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status)
+{
+	struct rvcm_conn_full *conn = read->conn;
+
+	read->pieces--;
+	conn->reads_inflight--;
+	if (read->status == RVCM_STATUS_OK)
+		read->status = status;
+	if (!rvcm_list_empty(&conn->reads))
+		rvcm_conn_schedule(conn);
+	if (read->pieces == 0 && (read->posted == read->op.bytes || read->status != RVCM_STATUS_OK))
+		finish(read);
+}
+
+/* The link is detached and reaped: what is left was never posted. */
+void rvcm_read_abort(struct rvcm_conn_full *conn, enum rvcm_status status)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&conn->reads))) {
+		struct rvcm_read *read = rvcm_list_entry(node, struct rvcm_read, node);
+
+		read->status = status;
+		finish(read);
+	}
+}

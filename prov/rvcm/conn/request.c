@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Judging a peer's request to connect: is it well-formed, of our job, and fresh? */
+#include <string.h>
+
+#include "base/log.h"
+#include "conn/conn_impl.h"
+
+static const char *reason_text(enum rvcm_wire_reason reason)
+{
+	static const char *const text[] = {
+		[RVCM_WIRE_REASON_NONE] = "accepted",
+		[RVCM_WIRE_REASON_VERSION] = "it speaks another version of the wire format",
+		[RVCM_WIRE_REASON_KEY] = "it has another job key",
+		[RVCM_WIRE_REASON_CROSSED] = "our own request goes first",
+		[RVCM_WIRE_REASON_STALE] = "its incarnation or epoch is stale",
+		[RVCM_WIRE_REASON_NAME] = "its name is malformed, or ours",
+		[RVCM_WIRE_REASON_RESOURCE] = "out of memory, descriptors or queue pairs",
+		[RVCM_WIRE_REASON_CLOSING] = "the endpoint is being closed",
+		[RVCM_WIRE_REASON_MALFORMED] = "its private data is not ours",
+	};
+
+	return text[reason];
+}
+
+int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev_index, struct rvcm_dev_req *req,
+			enum rvcm_wire_reason reason)
+{
+	struct rvcm_carrier *carrier = slot->carrier;
+	struct rvcm_dev *dev = carrier->devs[dev_index].dev;
+	struct rvcm_wire_handshake reject;
+	struct rvcm_shake shake = {
+		.role = RVCM_WIRE_REJECT,
+		.caps = (uint16_t)reason,
+		.name = slot->name,
+		.incarnation = carrier->incarnation,
+		.epoch = 1,
+	};
+
+	rvcm_shake_encode(&shake, carrier->attr.job_key, NULL, &reject);
+	return dev->ops->reject(req, &reject, sizeof(reject));
+}
+
+/* Is the request newer than what we know of that peer? */
+static enum rvcm_wire_reason judge_fresh(const struct rvcm_contact *contact,
+					 const struct rvcm_shake *shake)
+{
+	if (shake->peer_incarnation != 0 &&
+	    shake->peer_incarnation != contact->carrier->incarnation)
+		return RVCM_WIRE_REASON_STALE;
+	for (size_t i = 0; i < RVCM_CONN_INCARNATIONS; i++)
+		if (contact->dead[i] == shake->incarnation)
+			return RVCM_WIRE_REASON_STALE;
+	if (shake->incarnation == contact->peer_incarnation &&
+	    !rvcm_seq_before(contact->peer_epoch, shake->epoch))
+		return RVCM_WIRE_REASON_STALE;
+	return RVCM_WIRE_REASON_NONE;
+}
+
+/* Whoever listens on a wildcard, or behind a scope of its own, is known by where it comes from. */
+static void complete_name(struct rvcm_addr *name, const struct rvcm_addr *from)
+{
+	uint16_t port = name->port;
+
+	if (rvcm_addr_is_any(name))
+		*name = *from;
+	name->port = port;
+	if (name->family == RVCM_ADDR_V6 && rvcm_addr_is_linklocal(name))
+		name->scope = from->scope;
+}
+
+static enum rvcm_wire_reason judge(struct rvcm_slot *slot, const struct rvcm_dev_event *ev,
+				   struct rvcm_shake *shake, struct rvcm_contact **contact)
+{
+	struct rvcm_carrier *carrier = slot->carrier;
+	enum rvcm_wire_reason reason =
+		rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REQUEST,
+				  carrier->attr.job_key, NULL, shake);
+
+	if (reason != RVCM_WIRE_REASON_NONE)
+		return reason;
+	complete_name(&shake->name, &ev->peer);
+	if (rvcm_addr_cmp(&shake->name, &slot->name) == 0)
+		return RVCM_WIRE_REASON_NAME;
+	if (slot->shut)
+		return RVCM_WIRE_REASON_CLOSING;
+	*contact = rvcm_contact_get(carrier, slot->index, &shake->name);
+	if (!*contact)
+		return RVCM_WIRE_REASON_RESOURCE;
+	return judge_fresh(*contact, shake);
+}
+
+void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm_dev_event *ev)
+{
+	struct rvcm_carrier *carrier = slot->carrier;
+	struct rvcm_contact *contact = NULL;
+	struct rvcm_shake shake;
+	enum rvcm_wire_reason reason = judge(slot, ev, &shake, &contact);
+	char from[RVCM_ADDR_STRLEN];
+
+	if (reason != RVCM_WIRE_REASON_NONE) {
+		rvcm_stat_inc(&carrier->stats.rejects);
+		rvcm_warn(RVCM_LOG_EP_CTRL, "request from %s rejected: %s",
+			  rvcm_addr_format(&ev->peer, from, sizeof(from)), reason_text(reason));
+		rvcm_request_reject(slot, dev, ev->req, reason);
+		return;
+	}
+	if (contact->req) /* parked, and overtaken by this one */
+		rvcm_request_reject(slot, contact->req_dev, contact->req, RVCM_WIRE_REASON_STALE);
+	contact->req = ev->req;
+	contact->req_dev = dev;
+	contact->req_shake = shake;
+	memcpy(&contact->req_wire, ev->private_data, sizeof(contact->req_wire));
+	rvcm_contact_feed(contact, rvcm_addr_cmp(&shake.name, &slot->name) < 0
+					   ? RVCM_LINK_EV_REQ
+					   : RVCM_LINK_EV_REQ_YIELD);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving: every frame is validated here before anything above sees it. A message is acknowledged
+ * when it has been accepted, never when it is matched: a later message that is waited for must not
+ * stand behind a full window.
+ */
+#include "base/le.h"
+#include "conn/conn_impl.h"
+
+static void malformed(struct rvcm_conn_full *conn, const char *why)
+{
+	rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
+	rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, why);
+}
+
+/*
+ * Half of the window is used up and nothing of ours carried the acknowledgement: send one by
+ * itself, and as the peer evidently has much to say, grant it more.
+ */
+static void account(struct rvcm_conn_full *conn)
+{
+	if (conn->ack_due || conn->rx_next - conn->rx_acked < (conn->rx_window + 1) / 2)
+		return;
+	if (conn->rx_window < conn->carrier->attr.window_max)
+		conn->rx_window *= 2;
+	if (conn->rx_window > conn->carrier->attr.window_max)
+		conn->rx_window = conn->carrier->attr.window_max;
+	conn->ack_due = true;
+	rvcm_conn_schedule(conn);
+}
+
+static void receive_data(struct rvcm_conn_full *conn, const struct rvcm_wire_frame *frame,
+			 const uint8_t *data, size_t bytes)
+{
+	struct rvcm_conn_rx rx = {
+		.data = data,
+		.bytes = bytes,
+		.src_slot = rvcm_le16_get(frame->src_slot),
+		.dst_slot = rvcm_le16_get(frame->dst_slot),
+	};
+
+	if (rvcm_le32_get(frame->seq) != conn->rx_next) {
+		malformed(conn, "sequence number out of order");
+		return;
+	}
+	if (conn->rx_next - conn->rx_acked >= conn->rx_window) {
+		malformed(conn, "more messages than it has credit for");
+		return;
+	}
+	conn->rx_next++;
+	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
+	conn->carrier->attr.sink->recv(conn->carrier->attr.sink_ctx, &conn->pub, &rx);
+	account(conn);
+}
+
+static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_frame *frame)
+{
+	switch (frame->kind) {
+	case RVCM_WIRE_ACK:
+		break;
+	case RVCM_WIRE_HEARTBEAT:
+		conn->ack_due = true;
+		rvcm_conn_schedule(conn);
+		break;
+	case RVCM_WIRE_BYE:
+		conn->peer_bye = true;
+		break;
+	default:
+		malformed(conn, "unknown kind of frame");
+		break;
+	}
+}
+
+void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
+{
+	const struct rvcm_wire_frame *frame = (const void *)data;
+	const uint8_t *payload = data + sizeof(*frame);
+
+	if (bytes < sizeof(*frame) || frame->flags != 0) {
+		malformed(conn, "bad frame header");
+		return;
+	}
+	bytes -= sizeof(*frame);
+	if (!conn->hello_seen) {
+		if (frame->kind == RVCM_WIRE_HELLO)
+			rvcm_hello_receive(conn, payload, bytes);
+		else
+			malformed(conn, "does not begin with HELLO");
+		return;
+	}
+	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
+		malformed(conn, "acknowledges what was not sent");
+		return;
+	}
+	if (conn->blocked && conn->tx_seq != conn->tx_limit)
+		rvcm_conn_schedule(conn);
+	if (frame->kind == RVCM_WIRE_DATA)
+		receive_data(conn, frame, payload, bytes);
+	else
+		receive_control(conn, frame);
+}

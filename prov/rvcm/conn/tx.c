@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending. Credits are the replay window: a message keeps its buffer until the peer's cumulative
+ * acknowledgement, which is also the credit that lets the sender go on (RFC 9293 calls both a
+ * window, and the arithmetic is the same).
+ *
+ * A buffer is given back when neither replay (held) nor the device (inuse) needs it. Frames short
+ * enough for the device's inline are copied by post, so only longer ones wait for a completion; but
+ * every RVCM_CONN_SIGNAL_EVERYth send is signalled whatever its length, or the send queue would
+ * fill up with work that nobody reaps.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/le.h"
+#include "conn/conn_impl.h"
+
+static void release(struct rvcm_conn_full *conn, struct rvcm_buf *buf)
+{
+	if (!buf->held && !buf->inuse)
+		rvcm_buf_put(&conn->carrier->bufs, buf);
+}
+
+/* Fill in what is known only now: the acknowledgement rides on every frame. */
+static void stamp(struct rvcm_conn_full *conn, struct rvcm_buf *buf)
+{
+	struct rvcm_wire_frame *frame = (void *)buf->frame;
+
+	rvcm_le32_put(frame->ack, conn->rx_next);
+	rvcm_le16_put(frame->window, (uint16_t)conn->rx_window);
+	conn->rx_acked = conn->rx_next;
+	conn->ack_due = false;
+}
+
+/* Hand the frame to the device. -EAGAIN: its queue is full. */
+static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flags)
+{
+	struct rvcm_link *link = conn->link;
+	struct rvcm_dev *dev = link->qp->dev;
+	bool is_inline = buf->bytes <= dev->attr.inline_bytes_max;
+	struct rvcm_dev_sge sge = {
+		.addr = buf->frame,
+		.length = buf->bytes,
+		.mr = is_inline ? NULL : rvcm_buf_mr(buf, link->dev),
+	};
+	struct rvcm_dev_wr wr = {
+		.wr_id = (link->posted + 1) << 1,
+		.op = RVCM_DEV_OP_SEND,
+		.flags = flags | RVCM_DEV_WR_SOLICITED,
+		.n_sge = 1,
+		.sge = &sge,
+	};
+	int rc;
+
+	stamp(conn, buf);
+	if (is_inline)
+		wr.flags |= RVCM_DEV_WR_INLINE;
+	if (link->unsignalled + 1 >= RVCM_CONN_SIGNAL_EVERY)
+		wr.flags |= RVCM_DEV_WR_SIGNALED;
+	rc = dev->ops->post(link->qp, &wr);
+	if (rc)
+		return rc;
+	link->posted++;
+	link->unsignalled = wr.flags & RVCM_DEV_WR_SIGNALED ? 0 : link->unsignalled + 1;
+	buf->inuse = !is_inline;
+	if (!is_inline) {
+		buf->ordinal = link->posted;
+		rvcm_list_add_tail(&link->inflight, &buf->inflight);
+	}
+	return 0;
+}
+
+/* Any error but a full queue means that the QP has failed; the device says so by itself too. */
+static void post_failed(struct rvcm_conn_full *conn, int rc)
+{
+	if (rc != -EAGAIN)
+		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
+}
+
+void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window)
+{
+	conn->tx_seq = 0;
+	conn->tx_acked = 0;
+	conn->tx_limit = window;
+}
+
+void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes, bool more)
+{
+	struct rvcm_buf *buf = conn->reserved;
+	struct rvcm_wire_frame *frame = (void *)buf->frame;
+	int rc = -EAGAIN;
+
+	conn->reserved = NULL;
+	buf->bytes = (uint32_t)(bytes + sizeof(*frame));
+	buf->control = false;
+	buf->held = true;
+	buf->inuse = false;
+	buf->seq = conn->tx_seq++;
+	frame->kind = RVCM_WIRE_DATA;
+	frame->flags = 0;
+	rvcm_le32_put(frame->seq, buf->seq);
+	rvcm_le16_put(frame->src_slot, conn->pub.slot);
+	rvcm_le16_put(frame->dst_slot, dst_slot);
+	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
+	if (rvcm_list_empty(&conn->pending))
+		rc = post(conn, buf, more ? RVCM_DEV_WR_MORE : 0);
+	if (rc == 0) {
+		rvcm_list_add_tail(&conn->replay, &buf->replay);
+		return;
+	}
+	rvcm_list_add_tail(&conn->pending, &buf->replay);
+	rvcm_conn_schedule(conn);
+	post_failed(conn, rc);
+}
+
+int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const void *payload,
+		    size_t bytes)
+{
+	struct rvcm_buf *buf =
+		rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
+	struct rvcm_wire_frame *frame;
+	int rc;
+
+	if (!buf)
+		return -EAGAIN;
+	frame = (void *)buf->frame;
+	buf->bytes = (uint32_t)(bytes + sizeof(*frame));
+	buf->control = true;
+	buf->held = false;
+	buf->inuse = false;
+	frame->kind = (uint8_t)kind;
+	frame->flags = 0;
+	rvcm_le32_put(frame->seq, conn->tx_seq);
+	rvcm_le16_put(frame->src_slot, conn->pub.slot);
+	rvcm_le16_put(frame->dst_slot, 0);
+	if (bytes)
+		memcpy(buf->frame + sizeof(*frame), payload, bytes);
+	rc = post(conn, buf, 0);
+	release(conn, buf);
+	post_failed(conn, rc);
+	return rc;
+}
+
+bool rvcm_tx_drain(struct rvcm_conn_full *conn)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&conn->pending))) {
+		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
+		int rc = post(conn, buf, 0);
+
+		if (rc) {
+			post_failed(conn, rc);
+			return false;
+		}
+		rvcm_list_del(node);
+		rvcm_list_add_tail(&conn->replay, node);
+	}
+	return true;
+}
+
+bool rvcm_tx_acked(struct rvcm_conn_full *conn, uint32_t ack, uint32_t window)
+{
+	struct rvcm_list *node;
+
+	if (rvcm_seq_before(ack, conn->tx_acked) || rvcm_seq_before(conn->tx_seq, ack))
+		return false;
+	conn->tx_acked = ack;
+	if (rvcm_seq_before(conn->tx_limit, ack + window))
+		conn->tx_limit = ack + window;
+	while ((node = rvcm_list_first(&conn->replay))) {
+		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
+
+		if (!rvcm_seq_before(buf->seq, ack))
+			break;
+		rvcm_list_del(node);
+		buf->held = false;
+		release(conn, buf);
+	}
+	/* What is not posted yet cannot have been accepted. */
+	node = rvcm_list_first(&conn->pending);
+	return !node || !rvcm_seq_before(rvcm_list_entry(node, struct rvcm_buf, replay)->seq, ack);
+}
+
+void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&link->inflight))) {
+		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, inflight);
+
+		if (buf->ordinal > ordinal)
+			break;
+		rvcm_list_del(node);
+		buf->inuse = false;
+		release(link->conn, buf);
+	}
+}
+
+static void drop_list(struct rvcm_conn_full *conn, struct rvcm_list *list)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_pop(list))) {
+		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
+
+		buf->held = false;
+		release(conn, buf);
+	}
+}
+
+void rvcm_tx_reset(struct rvcm_conn_full *conn)
+{
+	rvcm_tx_completed(conn->link, UINT64_MAX);
+	drop_list(conn, &conn->replay);
+	drop_list(conn, &conn->pending);
+	if (conn->reserved)
+		rvcm_buf_put(&conn->carrier->bufs, conn->reserved);
+	conn->reserved = NULL;
+}

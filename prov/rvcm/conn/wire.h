@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What conn puts on a link, wire format version 1. Everything is little-endian, fixed-size and
+ * validated before use. DESIGN.md argues the format; here are the layouts.
+ *
+ * A connection begins with the private data of the CM request and reply (struct
+ * rvcm_wire_handshake, 54 of the 56 bytes that IB and RoCE carry). Then the opener sends HELLO and
+ * the acceptor answers with its HELLO; nothing else is believed before the other side's HELLO. All
+ * messages begin with struct rvcm_wire_frame.
+ */
+#ifndef RVCM_CONN_WIRE_H
+#define RVCM_CONN_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RVCM_WIRE_MAGIC   0xacu /* high byte of rvcm_wire_handshake.version */
+#define RVCM_WIRE_VERSION 1u    /* its low byte */
+
+#define RVCM_WIRE_MAC_BYTES   8u
+#define RVCM_WIRE_NONCE_BYTES 16u
+
+enum rvcm_wire_role {
+	RVCM_WIRE_REQUEST = 1,
+	RVCM_WIRE_REPLY = 2,
+	RVCM_WIRE_REJECT = 3,
+};
+
+/* rvcm_wire_handshake.flags: the role in the low two bits, then: */
+enum rvcm_wire_flag {
+	RVCM_WIRE_RECOVERY = 1u << 2, /* the link belongs to a conn that both sides know */
+	RVCM_WIRE_ASK = 1u << 3,      /* the higher name asks the lower to open this link */
+};
+
+/* Why a request is rejected; in rvcm_wire_handshake.caps of a REJECT. */
+enum rvcm_wire_reason {
+	RVCM_WIRE_REASON_NONE = 0,
+	RVCM_WIRE_REASON_VERSION = 1,  /* not this wire format */
+	RVCM_WIRE_REASON_KEY = 2,      /* the MAC does not match: another job key */
+	RVCM_WIRE_REASON_CROSSED = 3,  /* our own request to you goes first: wait for it */
+	RVCM_WIRE_REASON_STALE = 4,    /* epoch or incarnation is behind what we know */
+	RVCM_WIRE_REASON_NAME = 5,     /* your name is ours, or malformed */
+	RVCM_WIRE_REASON_RESOURCE = 6, /* out of memory, descriptors or queue pairs */
+	RVCM_WIRE_REASON_CLOSING = 7,  /* the endpoint is being closed */
+	RVCM_WIRE_REASON_MALFORMED = 8,
+};
+
+/*
+ * address: the opener's name in a REQUEST (IPv4 as v4-mapped); the acceptor's nonce in a REPLY, so
+ * that a recorded exchange is worthless against it.
+ * mac: SipHash-2-4 under the job key over the structure with mac zero; a REPLY's goes on over the
+ * REQUEST it answers.
+ */
+struct rvcm_wire_handshake {
+	uint8_t version[2]; /* RVCM_WIRE_VERSION | RVCM_WIRE_MAGIC << 8 */
+	uint8_t flags;
+	uint8_t link;    /* index in the conn */
+	uint8_t caps[2]; /* enum rvcm_dev_cap, low 16 bits */
+	uint8_t port[2]; /* of the sender's name */
+	uint8_t address[16];
+	uint8_t mac[RVCM_WIRE_MAC_BYTES];
+	uint8_t incarnation[4];      /* of the sender's carrier: random, never 0 */
+	uint8_t peer_incarnation[4]; /* as the sender knows it; 0 = first contact */
+	uint8_t epoch[4];            /* of this link: 1, then + 1 with each connection attempt */
+	uint8_t next_seq[4];         /* the next message the sender expects on this conn */
+	uint8_t imm_seen[4];         /* immediates received on this link so far */
+	uint8_t window[2];           /* messages the sender grants beyond next_seq */
+};
+
+_Static_assert(sizeof(struct rvcm_wire_handshake) == 54, "fits the private data of IB and RoCE");
+_Static_assert(_Alignof(struct rvcm_wire_handshake) == 1, "has no padding");
+
+enum rvcm_wire_kind {
+	RVCM_WIRE_HELLO = 1,     /* control: struct rvcm_wire_hello follows */
+	RVCM_WIRE_DATA = 2,      /* takes a credit and a sequence number */
+	RVCM_WIRE_ACK = 3,       /* control: window and ack only */
+	RVCM_WIRE_HEARTBEAT = 4, /* control: asks for an ACK */
+	RVCM_WIRE_BYE = 5,       /* control: the sender closes; seq is its last + 1 */
+	RVCM_WIRE_MARKER = 6,    /* control: evidence for RMA writes, one on each link used */
+};
+
+/*
+ * The header of every message. DATA: seq is its sequence number; other kinds: the next one to be
+ * used. ack: the next sequence number expected from the receiver of this frame, so all before it
+ * are accepted. window: how many messages from ack on may be outstanding. Sequence numbers count
+ * from 0 modulo 2^32 and are per conn.
+ */
+struct rvcm_wire_frame {
+	uint8_t kind;
+	uint8_t flags; /* 0 in version 1 */
+	uint8_t window[2];
+	uint8_t seq[4];
+	uint8_t ack[4];
+	uint8_t src_slot[2]; /* endpoint slots: which endpoint of the carrier */
+	uint8_t dst_slot[2];
+};
+
+_Static_assert(sizeof(struct rvcm_wire_frame) == 16, "frame header");
+
+/*
+ * mac: SipHash-2-4 under the job key over role (one byte, REQUEST for the opener's and REPLY for
+ * the acceptor's), the REQUEST, the REPLY, and the opener's nonce. rails follow: 24 bytes each
+ * (address 16, port 2, reserved 2, scope 4).
+ */
+struct rvcm_wire_hello {
+	uint8_t nonce[RVCM_WIRE_NONCE_BYTES]; /* fresh; the acceptor's echoes the opener's */
+	uint8_t mac[RVCM_WIRE_MAC_BYTES];
+	uint8_t pid[4]; /* for people: who the peer is */
+	uint8_t n_rails[2];
+	uint8_t reserved[2];
+};
+
+_Static_assert(sizeof(struct rvcm_wire_hello) == 32, "hello");
+
+#define RVCM_WIRE_RAIL_BYTES 24u
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is owed to a conn and cannot be done where it was noticed: under a callback, or because the
+ * device's queue was full. A conn is on carrier.work while it is owed something.
+ */
+#include "conn/conn_impl.h"
+
+/*
+ * The link failed: take it away from the device, reap what it still reports, fail what hangs on it,
+ * and tell control. DOWN will come back, and then the application hears of it.
+ */
+static void detach(struct rvcm_conn_full *conn)
+{
+	struct rvcm_link *link = conn->link;
+	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
+
+	conn->failing = false;
+	conn->failed = true;
+	conn->pub.up = false;
+	link->qp->dev->ops->detach(link->qp);
+	link->attached = false;
+	while (rvcm_poll_dev(dev) > 0)
+		;
+	rvcm_read_abort(conn, conn->cause.status);
+	rvcm_tx_reset(conn);
+	link->failed_cause = conn->cause;
+	rvcm_carrier_mail_control(conn->carrier, &link->failed);
+}
+
+/* The acceptor answers the opener's HELLO; from then on it may send. */
+static bool answer_hello(struct rvcm_conn_full *conn)
+{
+	if (rvcm_hello_send(conn))
+		return false;
+	conn->hello_due = false;
+	conn->pub.up = true;
+	return true;
+}
+
+static bool send_owed(struct rvcm_conn_full *conn)
+{
+	if (conn->hello_due && !answer_hello(conn))
+		return false;
+	if (!rvcm_tx_drain(conn))
+		return false;
+	if (conn->ack_due && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
+		return false;
+	if (conn->bye_due && rvcm_tx_control(conn, RVCM_WIRE_BYE, NULL, 0))
+		return false;
+	conn->bye_due = false;
+	return rvcm_read_drain(conn);
+}
+
+static void tell_ready(struct rvcm_conn_full *conn)
+{
+	if (!conn->blocked || !conn->pub.up || conn->tx_seq == conn->tx_limit)
+		return;
+	conn->blocked = false;
+	conn->carrier->attr.sink->ready(conn->carrier->attr.sink_ctx, &conn->pub);
+}
+
+/* True if the conn is owed nothing any more. */
+static bool serve(struct rvcm_conn_full *conn)
+{
+	if (!conn->link || conn->failed)
+		return true;
+	if (!conn->failing && send_owed(conn))
+		tell_ready(conn);
+	else if (!conn->failing)
+		return false;
+	if (conn->failing)
+		detach(conn);
+	return true;
+}
+
+/*
+ * Each conn once: one that stays owed something waits for the next turn, and a completion may have
+ * to come first. Returns how many were served to the end.
+ */
+int rvcm_work_run(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list todo;
+	struct rvcm_list *node;
+	int done = 0;
+
+	rvcm_list_init(&todo);
+	rvcm_list_splice_tail(&todo, &carrier->work);
+	while ((node = rvcm_list_pop(&todo))) {
+		struct rvcm_conn_full *conn = rvcm_list_entry(node, struct rvcm_conn_full, work);
+
+		if (serve(conn))
+			done++;
+		else
+			rvcm_conn_schedule(conn);
+	}
+	return done;
+}

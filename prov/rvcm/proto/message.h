@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What proto puts behind conn's frame header, wire format version 1 (RVCM_WIRE_VERSION covers
+ * both). Little-endian, fixed-size, validated before use.
+ *
+ *   EAGER      hdr [data 8] payload            payload = the rest of the message
+ *   RTS        hdr [data 8] rts rail...        the receiver reads, then sends FIN
+ *   FIN        hdr fin                         op_id is the RTS's
+ *   EAGER_OFF  hdr                             receiver's budget is used up: send RTS only
+ *   EAGER_ON   hdr                             eager again
+ */
+#ifndef RVCM_PROTO_MESSAGE_H
+#define RVCM_PROTO_MESSAGE_H
+
+#include <stdint.h>
+
+enum rvcm_message_op {
+	RVCM_MESSAGE_EAGER = 1,
+	RVCM_MESSAGE_RTS = 2,
+	RVCM_MESSAGE_FIN = 3,
+	RVCM_MESSAGE_EAGER_OFF = 4,
+	RVCM_MESSAGE_EAGER_ON = 5,
+};
+
+enum rvcm_message_flag {
+	RVCM_MESSAGE_TAGGED = 1u << 0,  /* else a message for fi_recv */
+	RVCM_MESSAGE_CQ_DATA = 1u << 1, /* 8 bytes of CQ data follow the header */
+};
+
+struct rvcm_message_hdr {
+	uint8_t op;
+	uint8_t flags;
+	uint8_t reserved[2];
+	uint8_t op_id[4]; /* RTS, FIN: the sender's operation; else 0 */
+	uint8_t tag[8];
+};
+
+_Static_assert(sizeof(struct rvcm_message_hdr) == 16, "message header");
+
+struct rvcm_message_rts {
+	uint8_t length[8];
+	uint8_t n_rails[2]; /* >= 1; rails of the sender on which the data can be read */
+	uint8_t reserved[6];
+};
+
+_Static_assert(sizeof(struct rvcm_message_rts) == 16, "rendezvous request");
+
+/* One rail: the sender's device (index in its handshake's order), and what to read there. */
+struct rvcm_message_rail {
+	uint8_t address[8];
+	uint8_t rkey[4];
+	uint8_t rail[2];
+	uint8_t reserved[2];
+};
+
+_Static_assert(sizeof(struct rvcm_message_rail) == 16, "rail");
+
+struct rvcm_message_fin {
+	uint8_t status[4]; /* enum rvcm_status as the receiver saw it; 0 = all was read */
+	uint8_t reserved[4];
+};
+
+_Static_assert(sizeof(struct rvcm_message_fin) == 8, "rendezvous end");
+
+#endif

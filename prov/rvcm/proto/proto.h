@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The reliable datagram protocol: the door of proto/. Tag matching, eager and rendezvous over
+ * conns.
+ *
+ * An engine is a domain: one carrier and its endpoints. An endpoint (struct rvcm_ep) has a name,
+ * its posted and unexpected messages, and peers. Pure: time and I/O come through the carrier.
+ *
+ * Threads: everything here is the data side (see conn/conn.h) and is serialised by the caller.
+ * Completions are reported through the endpoint's sink, from any of the calls below; a sink may
+ * not call back.
+ */
+#ifndef RVCM_PROTO_PROTO_H
+#define RVCM_PROTO_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/status.h"
+#include "conn/conn.h"
+
+#define RVCM_EP_SOURCE_NONE UINT64_MAX /* FI_ADDR_UNSPEC and FI_ADDR_NOTAVAIL */
+#define RVCM_EP_IOV_MAX     4u
+
+struct rvcm_engine;
+struct rvcm_ep;
+struct rvcm_peer;
+
+struct rvcm_engine_attr {
+	struct rvcm_carrier_attr carrier; /* sink and sink_ctx are the engine's to fill */
+	size_t eager_bytes_max;      /* payload sent without asking; clamped to the carrier's */
+	size_t unexpected_bytes_max; /* eager bytes held unmatched per peer */
+};
+
+int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **engine);
+/* After every endpoint is closed and the control side has stopped. */
+void rvcm_engine_close(struct rvcm_engine *engine);
+struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine);
+/* Move everything on once; returns the number of events. */
+int rvcm_engine_progress(struct rvcm_engine *engine);
+
+/* -- endpoints ---------------------------------------------------------------------------- */
+
+enum rvcm_ep_flag {
+	RVCM_EP_TAGGED = 1u << 0,     /* tx, rx, completion: fi_tagged(3), else fi_msg(3) */
+	RVCM_EP_CQ_DATA = 1u << 1,    /* tx, completion: data is valid */
+	RVCM_EP_INJECT = 1u << 2,     /* tx: the buffer may be reused on return */
+	RVCM_EP_COMPLETION = 1u << 3, /* tx, rx: report success too; errors always are */
+	RVCM_EP_SEND = 1u << 4,       /* completion: of a send, else of a receive */
+	RVCM_EP_MORE = 1u << 5,       /* tx: another follows at once */
+};
+
+/* A completion, exactly one per operation that asked for it or failed. */
+struct rvcm_ep_comp {
+	void *op_context;
+	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND */
+	enum rvcm_status status;
+	int err;         /* positive errno from below for status, 0 = rvcm_status_errno's */
+	size_t length;   /* bytes placed (receives) */
+	size_t overflow; /* bytes that did not fit: status TRUNCATED */
+	void *buf;       /* receives: the first byte posted */
+	uint64_t tag;
+	uint64_t data;
+	uint64_t source;  /* receives: as sink->source said, RVCM_EP_SOURCE_NONE if unknown */
+	const char *text; /* errors: why, for people; NULL or valid during the call */
+};
+
+struct rvcm_ep_sink {
+	void (*complete)(void *ctx, const struct rvcm_ep_comp *comp);
+	/* The application's address for that name, or RVCM_EP_SOURCE_NONE. */
+	uint64_t (*source)(void *ctx, const struct rvcm_addr *name);
+};
+
+struct rvcm_ep_attr {
+	struct rvcm_engine *engine;
+	struct rvcm_addr name; /* where to listen: see rvcm_carrier_listen */
+	uint32_t tx_max;       /* sends in flight, then -EAGAIN */
+	uint32_t rx_max;       /* receives posted, then -EAGAIN */
+	size_t inject_bytes_max;
+	const struct rvcm_ep_sink *sink;
+	void *sink_ctx;
+};
+
+/* Counters of an endpoint. Bytes are the application's payload; self-sends are not counted. */
+struct rvcm_ep_stats {
+	uint64_t tx_msgs;
+	uint64_t tx_bytes;
+	uint64_t rx_msgs;
+	uint64_t rx_bytes;
+	uint64_t tx_eager;
+	uint64_t tx_rndv;
+	uint64_t rx_unexpected;
+	uint64_t self_msgs;
+	uint64_t tx_errors;
+	uint64_t rx_errors;
+	uint64_t malformed;
+};
+
+int rvcm_ep_open(const struct rvcm_ep_attr *attr, struct rvcm_ep **ep);
+
+/* The endpoint's name, to be told to peers. */
+const struct rvcm_addr *rvcm_ep_name(const struct rvcm_ep *ep);
+
+/*
+ * Begin to close: no operation is accepted any more, pending ones are dropped without a completion
+ * (fi_close(3)). Progress the engine until rvcm_ep_quiet, then rvcm_ep_close.
+ */
+void rvcm_ep_shutdown(struct rvcm_ep *ep);
+bool rvcm_ep_quiet(struct rvcm_ep *ep);
+void rvcm_ep_close(struct rvcm_ep *ep);
+
+/*
+ * The peer of that name, made at first use; it lives as long as the endpoint. source is what
+ * directed receives compare and completions report. The endpoint's own name is allowed.
+ */
+int rvcm_ep_peer(struct rvcm_ep *ep, const struct rvcm_addr *name, uint64_t source,
+		 struct rvcm_peer **peer);
+
+/* The application removed (RVCM_EP_SOURCE_NONE) or changed its address for this name. */
+void rvcm_ep_peer_source(struct rvcm_ep *ep, const struct rvcm_addr *name, uint64_t source);
+
+struct rvcm_ep_iov {
+	void *addr;
+	size_t length;
+};
+
+struct rvcm_ep_tx {
+	struct rvcm_peer *peer;
+	const struct rvcm_ep_iov *iov;
+	uint32_t n_iov;
+	uint32_t flags;
+	uint64_t tag;
+	uint64_t data;
+	void *op_context;
+};
+
+/* Send. -EAGAIN: tx_max are in flight, or no memory just now: progress and try again. -EMSGSIZE:
+ * inject too long. */
+int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx);
+
+struct rvcm_ep_rx {
+	uint64_t source; /* RVCM_EP_SOURCE_NONE = any */
+	const struct rvcm_ep_iov *iov;
+	uint32_t n_iov;
+	uint32_t flags;
+	uint64_t tag;
+	uint64_t ignore; /* bits of tag that do not matter */
+	void *op_context;
+};
+
+/* Post a receive. -EAGAIN: rx_max are posted. */
+int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx);
+
+/*
+ * Cancel the oldest posted receive with that context: it completes with status CANCELED. -ENOENT:
+ * there is none (it may have matched already).
+ */
+int rvcm_ep_cancel(struct rvcm_ep *ep, void *op_context);
+
+void rvcm_ep_stats(const struct rvcm_ep *ep, struct rvcm_ep_stats *stats);
+
+#endif
