@@ -44,12 +44,30 @@ static void below_stays_below_and_reaches_all(void **state)
 	assert_int_equal(rvcm_rng_below(&rng, 1), 0);
 }
 
+static void secure_bytes_fill_the_buffer(void **state)
+{
+	static unsigned char a[100000], b[100000];
+	size_t same = 0;
+
+	(void)state;
+	assert_int_equal(rvcm_rng_secure(a, 0), 0);
+	assert_int_equal(a[0], 0);
+	assert_int_equal(rvcm_rng_secure(a, sizeof(a)), 0);
+	assert_int_equal(rvcm_rng_secure(b, sizeof(b)), 0);
+	/* One in 256 is equal by chance; the tail is as random as the rest. */
+	for (size_t i = 0; i < sizeof(a); i++)
+		same += a[i] == b[i];
+	assert_true(same < sizeof(a) / 100);
+	assert_memory_not_equal(a + sizeof(a) - 32, b + sizeof(b) - 32, 32);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_seed_same_sequence),
 		cmocka_unit_test(seed_zero_is_a_seed),
 		cmocka_unit_test(below_stays_below_and_reaches_all),
+		cmocka_unit_test(secure_bytes_fill_the_buffer),
 	};
 
 	return cmocka_run_group_tests_name("rng", tests, NULL, NULL);

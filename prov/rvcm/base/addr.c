@@ -121,7 +121,11 @@ static int parse_ip(char *text, struct rvcm_addr *addr)
 	if (inet_pton(AF_INET6, text, ip) != 1)
 		return -EINVAL;
 	rvcm_addr_from_v6(addr, ip, 0);
-	return percent ? parse_number(percent + 1, UINT32_MAX, &addr->scope) : 0;
+	if (!percent)
+		return 0;
+	if (addr->family != RVCM_ADDR_V6 || !rvcm_addr_is_linklocal(addr))
+		return -EINVAL;
+	return parse_number(percent + 1, UINT32_MAX, &addr->scope);
 }
 
 /*
@@ -135,7 +139,7 @@ static char *split(char *text, char **port)
 	*port = NULL;
 	if (*text == '[') {
 		close = strchr(text, ']');
-		if (!close || !strchr(text, ':') || strchr(text, ':') > close)
+		if (!close || !memchr(text, ':', (size_t)(close - text)))
 			return NULL;
 		if (close[1] == ':')
 			*port = close + 2;

@@ -23,7 +23,12 @@ void *rvcm_mem_zalloc(size_t size)
 
 void *rvcm_mem_calloc(size_t n, size_t size)
 {
-	return calloc(at_least_one(n), at_least_one(size));
+	size_t bytes;
+
+	/* calloc(3) checks too, but a sanitizer's may end the program instead of failing. */
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	return rvcm_mem_zalloc(bytes);
 }
 
 void *rvcm_mem_realloc(void *p, size_t size)
