@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# exchange: our MPI program that sends every kind of message in every size and checks every byte, with 2 and 4 ranks.
+# shellcheck source=fabtests/jobs/lib.sh
+. "$(dirname "$0")/lib.sh"
+need mpirun openmpi-bin
+need_program exchange
+
+# Payload that the program says it sent to other ranks; collectives and MPI's own messages come on top.
+payload() { awk '/^exchange: rank/ { n += $8 } END { printf "%.0f\n", n }' "$log"; }
+all_reported() { [ "$(grep -c "^exchange: rank .* of $1: [1-9]" "$log")" = "$1" ]; }
+
+# job NAME RANKS FLAG...
+job() {
+	local name=$1 ranks=$2
+	shift 2
+	over "$name" 300 mpirun -np "$ranks" "$@" "$programs/exchange"
+	ok "$name: ends well" passed
+	ok "$name: every rank reports" all_reported "$ranks"
+	carried "$name" "$ranks" "$(payload)"
+}
+
+job "2 ranks, provider named" 2 "${named[@]}"
+job "4 ranks" 4 "${forced[@]}"
+job "2 ranks, no configuration files" 2 "${forced[@]}" --mca mca_base_param_files none
+negative "2 ranks" mpirun -np 2 "${forced[@]}" "$programs/exchange"
+finish
