@@ -32,7 +32,7 @@ struct rvcm_message_hdr {
 	uint8_t flags;
 	uint8_t reserved[2];
 	uint8_t op_id[4]; /* RTS, FIN: the sender's operation; else 0 */
-	uint8_t tag[8];
+	uint8_t tag[8];   /* 0 unless TAGGED */
 };
 
 _Static_assert(sizeof(struct rvcm_message_hdr) == 16, "message header");

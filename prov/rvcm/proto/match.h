@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tag matching: posted receives against messages that arrived, both in order.
+ *
+ * A receive says {tag, ignore, source or any}; a message has {tag, source}. It matches if the bits
+ * of the tags that the receive does not ignore are equal and the source is the same or any. Of
+ * several posted receives that match a message the oldest takes it; of several held messages that
+ * match a receive the oldest is taken (MPI 3.1, 3.5; FI_ORDER_SAS of fi_endpoint(3)).
+ *
+ * Receives that ignore the same bits, and name a source or do not, are a class. Within a class
+ * equality of the remaining bits decides, so a hash finds the oldest match; an arrival asks each
+ * class and takes the oldest of the answers. Real applications use a handful of masks, but rarely
+ * none at all: Open MPI's MTL ignores a bit in every receive, so that hashing exact receives only
+ * would hash nothing. Held messages are indexed for a class when it first asks while there are any;
+ * from then on each new one is. The ninth class at the same time lives in a list that is searched.
+ *
+ * Everything is intrusive and the memory is the caller's; only the tables grow, and if the memory
+ * for that is not there the chains get longer. So nothing here can fail.
+ */
+#ifndef RVCM_PROTO_MATCH_H
+#define RVCM_PROTO_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+#define RVCM_MATCH_CLASSES    8u
+#define RVCM_MATCH_SOURCE_ANY UINT64_MAX
+
+/* What receives and messages have in common. */
+struct rvcm_match_item {
+	uint64_t tag;
+	uint64_t source; /* a receive's may be RVCM_MATCH_SOURCE_ANY */
+	uint64_t seq;    /* age: of a receive when posted, of a message when held */
+	struct rvcm_list all;
+};
+
+/* Part of a receive. The caller sets item.tag, item.source and ignore. */
+struct rvcm_match_recv {
+	struct rvcm_match_item item;
+	uint64_t ignore;
+	struct rvcm_list link;
+	uint32_t class; /* RVCM_MATCH_CLASSES = in the list */
+};
+
+/* Part of a message that no receive has matched. The caller sets item.tag and item.source. */
+struct rvcm_match_msg {
+	struct rvcm_match_item item;
+	struct rvcm_list links[RVCM_MATCH_CLASSES];
+	uint32_t indexed; /* bit c: links[c] is in use */
+};
+
+/* Queues by key: chains are in order of age, so the first that is equal is the oldest. */
+struct rvcm_match_table {
+	struct rvcm_list *buckets; /* mask + 1 of them; &first until the first growth */
+	struct rvcm_list first;
+	uint64_t mask;
+	uint64_t count;
+	size_t offset; /* from a link back to its struct rvcm_match_item */
+};
+
+struct rvcm_match_class {
+	uint64_t ignore;
+	bool directed;
+	bool in_use;
+	bool indexes; /* every held message is in msgs */
+	struct rvcm_match_table recvs;
+	struct rvcm_match_table msgs;
+};
+
+struct rvcm_match {
+	struct rvcm_match_class classes[RVCM_MATCH_CLASSES];
+	uint32_t n_classes;        /* classes[n_classes ..] have never been used */
+	struct rvcm_list overflow; /* receives without a class, oldest first, by link */
+	struct rvcm_list posted;   /* all receives, oldest first, by item.all */
+	struct rvcm_list held;     /* all messages, oldest first, by item.all */
+	uint64_t seq;
+	uint64_t seed;
+};
+
+/* seed: see base/hash.h. The struct must not be moved while initialised. */
+void rvcm_match_init(struct rvcm_match *match, uint64_t seed);
+
+/* Forgets what is posted and held; that memory is the caller's. */
+void rvcm_match_fini(struct rvcm_match *match);
+
+/* Take the oldest held message that recv matches, or post recv and return NULL. */
+struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_match_recv *recv);
+
+/* Take the oldest posted receive that matches, or return NULL. */
+struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag, uint64_t source);
+
+/* Hold a message for which rvcm_match_arrive gave NULL. */
+void rvcm_match_hold(struct rvcm_match *match, struct rvcm_match_msg *msg);
+
+/* Take back a posted receive. */
+void rvcm_match_unpost(struct rvcm_match *match, struct rvcm_match_recv *recv);
+
+/* Take back a held message. */
+void rvcm_match_drop(struct rvcm_match *match, struct rvcm_match_msg *msg);
+
+/*
+ * The source of a held message has another number now. If a posted receive matches it, both are
+ * taken and the receive is returned; else NULL, and the message keeps its age.
+ */
+struct rvcm_match_recv *rvcm_match_move(struct rvcm_match *match, struct rvcm_match_msg *msg,
+					uint64_t source);
+
+static inline struct rvcm_match_recv *rvcm_match_recv_of(struct rvcm_list *all)
+{
+	return rvcm_container_of(all, struct rvcm_match_recv, item.all);
+}
+
+static inline struct rvcm_match_msg *rvcm_match_msg_of(struct rvcm_list *all)
+{
+	return rvcm_container_of(all, struct rvcm_match_msg, item.all);
+}
+
+#endif
