@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine: one carrier, its endpoints, and the sink that hands each event to its peer. */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "proto/proto_impl.h"
+#include "proto/put.h"
+
+/* What the longest control message needs: an announcement with CQ data. */
+#define MESSAGE_BYTES_MIN                                                                          \
+	(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES + sizeof(struct rvcm_message_rts) + \
+	 sizeof(struct rvcm_message_rail))
+
+static void incoming(void *ctx, struct rvcm_conn *conn)
+{
+	struct rvcm_engine *engine = ctx;
+	struct rvcm_ep *ep = engine->eps[conn->slot];
+	struct rvcm_peer *peer;
+
+	conn->user = NULL;
+	if (!ep || ep->closing)
+		return;
+	if (rvcm_peer_get(ep, &conn->peer, &peer)) {
+		rvcm_conn_fault(conn, RVCM_STATUS_NO_MEMORY, "no memory for another peer");
+		return;
+	}
+	peer->conn = conn;
+	conn->user = peer;
+	rvcm_peer_renumber(peer, ep->sink->source(ep->sink_ctx, &conn->peer));
+}
+
+static void ready(void *ctx, struct rvcm_conn *conn)
+{
+	(void)ctx;
+	if (conn->user)
+		rvcm_peer_flush(conn->user);
+}
+
+static void recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx)
+{
+	(void)ctx;
+	if (conn->user)
+		rvcm_recv_message(conn->user, rx);
+}
+
+static void read_done(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status)
+{
+	(void)ctx;
+	(void)conn;
+	rvcm_rndv_read_done(cookie, status);
+}
+
+static void down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+{
+	(void)ctx;
+	if (conn->user)
+		rvcm_peer_down(conn->user, cause);
+}
+
+static const struct rvcm_conn_sink sink = {
+	.incoming = incoming,
+	.ready = ready,
+	.recv = recv,
+	.read_done = read_done,
+	.down = down,
+};
+
+static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr)
+{
+	size_t room = attr->carrier.message_bytes_max - sizeof(struct rvcm_message_hdr) -
+		      RVCM_PUT_DATA_BYTES;
+
+	engine->env = attr->carrier.env;
+	engine->linger_ns = attr->carrier.linger_ns;
+	engine->eager_max = attr->eager_bytes_max < room ? attr->eager_bytes_max : room;
+	engine->unexpected_max = attr->unexpected_bytes_max;
+	engine->env.random(engine->env.ctx, &engine->seed, sizeof(engine->seed));
+	rvcm_store_init(&engine->store);
+}
+
+int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **engine)
+{
+	struct rvcm_carrier_attr carrier = attr->carrier;
+	struct rvcm_engine *e;
+	int rc;
+
+	if (carrier.message_bytes_max < MESSAGE_BYTES_MIN)
+		return -EINVAL;
+	e = rvcm_mem_zalloc(sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	init(e, attr);
+	rc = rvcm_mr_domain_open(carrier.devs, carrier.n_devs, &e->mr);
+	if (rc)
+		goto err_free;
+	carrier.sink = &sink;
+	carrier.sink_ctx = e;
+	rc = rvcm_carrier_open(&carrier, &e->carrier);
+	if (rc)
+		goto err_close_mr;
+	*engine = e;
+	return 0;
+
+err_close_mr:
+	rvcm_mr_domain_close(e->mr);
+err_free:
+	rvcm_mem_free(e);
+	return rc;
+}
+
+void rvcm_engine_close(struct rvcm_engine *engine)
+{
+	rvcm_carrier_close(engine->carrier);
+	rvcm_mr_domain_close(engine->mr);
+	rvcm_store_fini(&engine->store);
+	rvcm_mem_free(engine);
+}
+
+struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine)
+{
+	return engine->carrier;
+}
+
+int rvcm_engine_progress(struct rvcm_engine *engine)
+{
+	return rvcm_carrier_progress(engine->carrier);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints: arguments are checked here, once, and what the application may do is the door of
+ * proto.h.
+ *
+ * Closing takes three steps. What the application has been told is done must still arrive: injected
+ * messages that wait, and FINs. So a closing endpoint goes on for as long as there are any
+ * (linger_ns at most), discarding what arrives; then its conns are given up; then, when the carrier
+ * says so, nothing refers to the endpoint's memory any more and it can be freed.
+ */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "proto/iov.h"
+#include "proto/proto_impl.h"
+
+#define OPS_PER_CHUNK 64u
+
+static bool same_name(const struct rvcm_hash_node *node, const void *key)
+{
+	return rvcm_addr_equal(&rvcm_container_of(node, const struct rvcm_peer, by_name)->name,
+			       key);
+}
+
+static uint16_t free_slot(const struct rvcm_engine *engine)
+{
+	uint16_t slot = 0;
+
+	while (slot < RVCM_CONN_SLOTS_MAX && engine->eps[slot])
+		slot++;
+	return slot;
+}
+
+static void init(struct rvcm_ep *ep, const struct rvcm_ep_attr *attr, uint16_t slot)
+{
+	ep->engine = attr->engine;
+	ep->name = attr->name;
+	ep->slot = slot;
+	ep->inject_max = attr->inject_bytes_max;
+	ep->tx_max = attr->tx_max;
+	ep->rx_max = attr->rx_max;
+	ep->sink = attr->sink;
+	ep->sink_ctx = attr->sink_ctx;
+	rvcm_match_init(&ep->match[0], ep->engine->seed);
+	rvcm_match_init(&ep->match[1], ep->engine->seed);
+	rvcm_pool_init(&ep->sends, sizeof(struct rvcm_send), 0, OPS_PER_CHUNK, 0);
+	rvcm_pool_init(&ep->recvs, sizeof(struct rvcm_recv), 0, OPS_PER_CHUNK, 0);
+	rvcm_pool_init(&ep->helds, sizeof(struct rvcm_held), 0, OPS_PER_CHUNK, 0);
+	rvcm_idmap_init(&ep->ids, RVCM_IDMAP_MAX);
+	rvcm_hash_init(&ep->names, same_name, ep->engine->seed);
+	rvcm_list_init(&ep->peers);
+}
+
+int rvcm_ep_open(const struct rvcm_ep_attr *attr, struct rvcm_ep **ep)
+{
+	uint16_t slot = free_slot(attr->engine);
+	struct rvcm_ep *e;
+	int rc;
+
+	if (slot == RVCM_CONN_SLOTS_MAX)
+		return -EBUSY;
+	e = rvcm_mem_zalloc(sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	init(e, attr, slot);
+	rc = rvcm_carrier_listen(attr->engine->carrier, slot, &e->name);
+	if (rc) {
+		rvcm_mem_free(e);
+		return rc;
+	}
+	attr->engine->eps[slot] = e;
+	*ep = e;
+	return 0;
+}
+
+const struct rvcm_addr *rvcm_ep_name(const struct rvcm_ep *ep)
+{
+	return &ep->name;
+}
+
+void rvcm_ep_stats(const struct rvcm_ep *ep, struct rvcm_ep_stats *stats)
+{
+	rvcm_stat_copy((uint64_t *)stats, (const uint64_t *)&ep->stats,
+		       sizeof(*stats) / sizeof(uint64_t));
+}
+
+/* -- closing ------------------------------------------------------------------------------ */
+
+static void drop_queued(struct rvcm_peer *peer)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &peer->queued) {
+		struct rvcm_send *send = rvcm_container_of(pos, struct rvcm_send, node);
+
+		if (!(send->tx.flags & RVCM_EP_INJECT))
+			rvcm_send_free(send);
+	}
+}
+
+static bool has_injected(const struct rvcm_peer *peer)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &peer->announced)
+		if (rvcm_container_of(pos, struct rvcm_send, node)->tx.flags & RVCM_EP_INJECT)
+			return true;
+	return !rvcm_list_empty(&peer->queued);
+}
+
+/* Has all that the application believes sent, or received, been passed on? */
+static bool is_settled(const struct rvcm_ep *ep)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &ep->peers) {
+		struct rvcm_peer *peer = rvcm_container_of(pos, struct rvcm_peer, node);
+
+		if (!rvcm_list_empty(&peer->fins) || has_injected(peer))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t now(const struct rvcm_ep *ep)
+{
+	return ep->engine->env.now_ns(ep->engine->env.ctx);
+}
+
+static void unlisten(struct rvcm_ep *ep)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &ep->peers)
+		rvcm_container_of(pos, struct rvcm_peer, node)->conn = NULL;
+	ep->unlistened = true;
+	rvcm_carrier_unlisten(ep->engine->carrier, ep->slot);
+}
+
+void rvcm_ep_shutdown(struct rvcm_ep *ep)
+{
+	struct rvcm_list *pos;
+
+	if (ep->closing)
+		return;
+	ep->closing = true;
+	ep->linger_end = now(ep) + ep->engine->linger_ns;
+	rvcm_list_for_each (pos, &ep->peers)
+		drop_queued(rvcm_container_of(pos, struct rvcm_peer, node));
+	if (is_settled(ep))
+		unlisten(ep);
+}
+
+bool rvcm_ep_quiet(struct rvcm_ep *ep)
+{
+	if (!ep->unlistened && (is_settled(ep) || now(ep) >= ep->linger_end))
+		unlisten(ep);
+	return ep->unlistened && rvcm_carrier_quiet(ep->engine->carrier, ep->slot);
+}
+
+static void drop_posted(struct rvcm_ep *ep, struct rvcm_match *match)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &match->posted) {
+		struct rvcm_match_recv *recv = rvcm_match_recv_of(pos);
+
+		rvcm_match_unpost(match, recv);
+		rvcm_recv_free(ep, rvcm_recv_of(recv));
+	}
+}
+
+void rvcm_ep_close(struct rvcm_ep *ep)
+{
+	struct rvcm_list *pos, *tmp;
+
+	ep->engine->eps[ep->slot] = NULL;
+	rvcm_list_for_each_safe (pos, tmp, &ep->peers)
+		rvcm_peer_free(rvcm_container_of(pos, struct rvcm_peer, node));
+	drop_posted(ep, &ep->match[0]);
+	drop_posted(ep, &ep->match[1]);
+	rvcm_hash_fini(&ep->names);
+	rvcm_idmap_fini(&ep->ids);
+	rvcm_pool_fini(&ep->helds);
+	rvcm_pool_fini(&ep->recvs);
+	rvcm_pool_fini(&ep->sends);
+	rvcm_match_fini(&ep->match[0]);
+	rvcm_match_fini(&ep->match[1]);
+	rvcm_mem_free(ep);
+}
+
+/* -- peers -------------------------------------------------------------------------------- */
+
+int rvcm_ep_peer(struct rvcm_ep *ep, const struct rvcm_addr *name, uint64_t source,
+		 struct rvcm_peer **peer)
+{
+	int rc = rvcm_peer_get(ep, name, peer);
+
+	if (!rc)
+		rvcm_peer_renumber(*peer, source);
+	return rc;
+}
+
+void rvcm_ep_peer_source(struct rvcm_ep *ep, const struct rvcm_addr *name, uint64_t source)
+{
+	struct rvcm_peer *peer = rvcm_peer_find(ep, name);
+
+	if (peer)
+		rvcm_peer_renumber(peer, source);
+}
+
+/* -- operations --------------------------------------------------------------------------- */
+
+int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
+{
+	size_t length;
+
+	if (tx->n_iov > RVCM_EP_IOV_MAX || !rvcm_iov_total(tx->iov, tx->n_iov, &length))
+		return -EINVAL;
+	if (tx->flags & RVCM_EP_INJECT && length > ep->inject_max)
+		return -EMSGSIZE;
+	if (ep->closing)
+		return -ESHUTDOWN;
+	return tx->peer->self ? rvcm_self_send(ep, tx, length) : rvcm_send_post(ep, tx, length);
+}
+
+int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
+{
+	size_t room;
+
+	if (rx->n_iov > RVCM_EP_IOV_MAX || !rvcm_iov_total(rx->iov, rx->n_iov, &room))
+		return -EINVAL;
+	if (ep->closing)
+		return -ESHUTDOWN;
+	return rvcm_recv_post(ep, rx, room);
+}
+
+static struct rvcm_match_recv *find_posted(struct rvcm_match *match, const void *op_context)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &match->posted) {
+		struct rvcm_match_recv *recv = rvcm_match_recv_of(pos);
+
+		if (rvcm_recv_of(recv)->op_context == op_context)
+			return recv;
+	}
+	return NULL;
+}
+
+int rvcm_ep_cancel(struct rvcm_ep *ep, void *op_context)
+{
+	static const struct rvcm_why why = { .status = RVCM_STATUS_CANCELED };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rvcm_match_recv *recv = find_posted(&ep->match[i], op_context);
+
+		if (!recv)
+			continue;
+		rvcm_match_unpost(&ep->match[i], recv);
+		rvcm_recv_end(ep, rvcm_recv_of(recv), &why);
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages that no receive has matched. What they hold is counted per peer, each with the size of
+ * its own object so that many small ones count too; past the budget the peer is told to announce
+ * everything (EAGER_OFF), and at half of it that eager is welcome again. An announcement costs
+ * little and its sender has a limited number of them.
+ */
+#include <errno.h>
+
+#include "proto/iov.h"
+#include "proto/proto_impl.h"
+#include "proto/put.h"
+
+static void budget_changed(struct rvcm_peer *peer)
+{
+	size_t max = peer->ep->engine->unexpected_max;
+
+	if (peer->held_bytes > max)
+		peer->off_wanted = true;
+	else if (peer->held_bytes <= max / 2)
+		peer->off_wanted = false;
+	if (peer->off_wanted != peer->off_told && !peer->waiting)
+		rvcm_peer_flush(peer);
+}
+
+static size_t cost(const struct rvcm_held *held)
+{
+	return held->kind == RVCM_HELD_EAGER ? sizeof(*held) + (size_t)held->length : 0;
+}
+
+static struct rvcm_held *new_held(struct rvcm_peer *peer, enum rvcm_held_kind kind, uint32_t flags,
+				  uint64_t tag, uint64_t data, uint64_t length)
+{
+	struct rvcm_held *held = rvcm_pool_get(&peer->ep->helds);
+
+	if (!held)
+		return NULL;
+	held->match.item.tag = tag;
+	held->match.item.source = peer->source;
+	held->peer = peer;
+	held->kind = kind;
+	held->flags = flags & RVCM_PUT_FLAGS;
+	held->data = data;
+	held->length = length;
+	held->payload = NULL;
+	if (kind != RVCM_HELD_EAGER || length == 0)
+		return held;
+	held->payload = rvcm_store_get(&peer->ep->engine->store, (size_t)length);
+	if (held->payload)
+		return held;
+	rvcm_pool_put(&peer->ep->helds, held);
+	return NULL;
+}
+
+static void hold(struct rvcm_held *held)
+{
+	struct rvcm_peer *peer = held->peer;
+
+	rvcm_match_hold(rvcm_ep_match(peer->ep, held->flags), &held->match);
+	rvcm_list_add_tail(&peer->held, &held->of_peer);
+	peer->held_bytes += cost(held);
+	budget_changed(peer);
+}
+
+int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	bool eager = msg->op == RVCM_MESSAGE_EAGER;
+	struct rvcm_held *held = new_held(peer, eager ? RVCM_HELD_EAGER : RVCM_HELD_RTS, msg->flags,
+					  msg->tag, msg->data, msg->length);
+
+	if (!held)
+		return -ENOMEM;
+	if (!eager) {
+		held->op_id = msg->op_id;
+		held->rail = msg->rails[0];
+	} else if (held->payload) {
+		memcpy(held->payload, msg->payload, (size_t)msg->length);
+	}
+	rvcm_stat_inc(&peer->ep->stats.rx_unexpected);
+	hold(held);
+	return 0;
+}
+
+int rvcm_hold_copy(const struct rvcm_ep_tx *tx, size_t length)
+{
+	struct rvcm_held *held =
+		new_held(tx->peer, RVCM_HELD_EAGER, tx->flags, tx->tag, tx->data, length);
+
+	if (!held)
+		return -ENOMEM;
+	rvcm_iov_gather(held->payload, tx->iov, tx->n_iov);
+	hold(held);
+	return 0;
+}
+
+int rvcm_hold_send(struct rvcm_send *send)
+{
+	const struct rvcm_ep_tx *tx = &send->tx;
+	struct rvcm_held *held =
+		new_held(tx->peer, RVCM_HELD_SELF, tx->flags, tx->tag, tx->data, send->length);
+
+	if (!held)
+		return -ENOMEM;
+	held->send = send;
+	hold(held);
+	return 0;
+}
+
+void rvcm_hold_free(struct rvcm_held *held)
+{
+	struct rvcm_peer *peer = held->peer;
+
+	rvcm_list_del(&held->of_peer);
+	peer->held_bytes -= cost(held);
+	if (held->payload)
+		rvcm_store_put(&peer->ep->engine->store, held->payload, (size_t)held->length);
+	rvcm_pool_put(&peer->ep->helds, held);
+	budget_changed(peer);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages of peers: one row per op says what its header may hold, one function reads its body. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/le.h"
+#include "conn/conn.h"
+#include "proto/parse.h"
+
+struct op_rules {
+	uint32_t flags; /* that may be set */
+	bool has_id;
+	const char *(*body)(const uint8_t *body, size_t n, struct rvcm_parse *out);
+};
+
+/* The application's 8 bytes, if the flags say so; they precede the rest of the body. */
+static bool take_data(const uint8_t **body, size_t *n, struct rvcm_parse *out)
+{
+	if (!(out->flags & RVCM_MESSAGE_CQ_DATA))
+		return true;
+	if (*n < sizeof(out->data))
+		return false;
+	out->data = rvcm_le64_get(*body);
+	*body += sizeof(out->data);
+	*n -= sizeof(out->data);
+	return true;
+}
+
+static const char *parse_eager(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	if (!take_data(&body, &n, out))
+		return "short EAGER";
+	out->payload = body;
+	out->length = n;
+	return NULL;
+}
+
+static const char *check_rail(const struct rvcm_message_rail *rail, uint64_t length)
+{
+	if (rvcm_le16_get(rail->rail) >= RVCM_CONN_DEVS_MAX)
+		return "RTS: rail out of range";
+	if (rvcm_le16_get(rail->reserved) != 0)
+		return "RTS: reserved bits of a rail are set";
+	if (length > UINT64_MAX - rvcm_le64_get(rail->address))
+		return "RTS: address and length overflow";
+	return NULL;
+}
+
+static const char *parse_rts(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	static const uint8_t zero[sizeof(((struct rvcm_message_rts *)0)->reserved)];
+	const struct rvcm_message_rts *rts;
+	const char *why = NULL;
+
+	if (!take_data(&body, &n, out) || n < sizeof(*rts))
+		return "short RTS";
+	rts = (const void *)body;
+	out->length = rvcm_le64_get(rts->length);
+	out->n_rails = rvcm_le16_get(rts->n_rails);
+	out->rails = (const void *)(body + sizeof(*rts));
+	if (memcmp(rts->reserved, zero, sizeof(zero)) != 0)
+		return "RTS: reserved bits are set";
+	if (out->n_rails == 0 || out->n_rails > RVCM_CONN_DEVS_MAX)
+		return "RTS: bad number of rails";
+	if (n != sizeof(*rts) + out->n_rails * sizeof(*out->rails))
+		return "RTS: length does not fit its number of rails";
+	for (uint32_t i = 0; i < out->n_rails && !why; i++)
+		why = check_rail(&out->rails[i], out->length);
+	return why;
+}
+
+static const char *parse_fin(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	const struct rvcm_message_fin *fin = (const void *)body;
+	uint32_t status;
+
+	if (n != sizeof(*fin))
+		return "FIN: bad length";
+	if (rvcm_le32_get(fin->reserved) != 0)
+		return "FIN: reserved bits are set";
+	status = rvcm_le32_get(fin->status);
+	out->status = rvcm_status_known(status) ? (enum rvcm_status)status : RVCM_STATUS_GENERAL;
+	return NULL;
+}
+
+static const char *parse_empty(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	(void)body;
+	(void)out;
+	return n == 0 ? NULL : "a message without a body has one";
+}
+
+#define ANY_FLAG ((uint32_t)RVCM_MESSAGE_TAGGED | (uint32_t)RVCM_MESSAGE_CQ_DATA)
+
+static const struct op_rules rules[] = {
+	[RVCM_MESSAGE_EAGER] = { ANY_FLAG, false, parse_eager },
+	[RVCM_MESSAGE_RTS] = { ANY_FLAG, true, parse_rts },
+	[RVCM_MESSAGE_FIN] = { 0, true, parse_fin },
+	[RVCM_MESSAGE_EAGER_OFF] = { 0, false, parse_empty },
+	[RVCM_MESSAGE_EAGER_ON] = { 0, false, parse_empty },
+};
+
+const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse *out)
+{
+	const struct rvcm_message_hdr *hdr = (const void *)bytes;
+	const struct op_rules *rule;
+
+	if (n < sizeof(*hdr))
+		return "short message";
+	if (hdr->op >= sizeof(rules) / sizeof(rules[0]) || !rules[hdr->op].body)
+		return "unknown op";
+	rule = &rules[hdr->op];
+	*out = (struct rvcm_parse) {
+		.op = (enum rvcm_message_op)hdr->op,
+		.flags = hdr->flags,
+		.op_id = rvcm_le32_get(hdr->op_id),
+		.tag = rvcm_le64_get(hdr->tag),
+	};
+	if (out->flags & ~rule->flags)
+		return "flags that the op does not have";
+	if (rvcm_le16_get(hdr->reserved) != 0)
+		return "reserved bits are set";
+	if ((out->op_id != 0) != rule->has_id)
+		return "operation id where there is none, or none where there is one";
+	if (!(out->flags & RVCM_MESSAGE_TAGGED) && out->tag != 0)
+		return "a tag without the flag";
+	return rule->body(bytes + sizeof(*hdr), n - sizeof(*hdr), out);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers by name: what waits for credit, and the end of everything when a peer is lost. */
+#include <assert.h>
+#include <errno.h>
+
+#include "base/mem.h"
+#include "proto/proto_impl.h"
+#include "proto/put.h"
+
+struct rvcm_peer *rvcm_peer_find(struct rvcm_ep *ep, const struct rvcm_addr *name)
+{
+	struct rvcm_hash_node *node;
+
+	node = rvcm_hash_find(&ep->names, rvcm_addr_hash(name, ep->engine->seed), name);
+	return node ? rvcm_container_of(node, struct rvcm_peer, by_name) : NULL;
+}
+
+int rvcm_peer_get(struct rvcm_ep *ep, const struct rvcm_addr *name, struct rvcm_peer **peer)
+{
+	struct rvcm_peer *p = rvcm_peer_find(ep, name);
+
+	if (!p) {
+		p = rvcm_mem_zalloc(sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->ep = ep;
+		p->name = *name;
+		p->source = RVCM_EP_SOURCE_NONE;
+		p->self = rvcm_addr_equal(name, &ep->name);
+		rvcm_list_init(&p->queued);
+		rvcm_list_init(&p->announced);
+		rvcm_list_init(&p->reading);
+		rvcm_list_init(&p->fins);
+		rvcm_list_init(&p->held);
+		rvcm_hash_insert(&ep->names, &p->by_name, rvcm_addr_hash(name, ep->engine->seed));
+		rvcm_list_add_tail(&ep->peers, &p->node);
+	}
+	*peer = p;
+	return 0;
+}
+
+int rvcm_peer_connect(struct rvcm_peer *peer)
+{
+	int rc;
+
+	if (peer->conn)
+		return 0;
+	rc = rvcm_conn_get(peer->ep->engine->carrier, peer->ep->slot, &peer->name, &peer->conn);
+	if (rc)
+		return rc;
+	peer->conn->user = peer;
+	return 0;
+}
+
+/* A held message may find its receive now: one that names the source by its new number. */
+void rvcm_peer_renumber(struct rvcm_peer *peer, uint64_t source)
+{
+	struct rvcm_list *pos, *tmp;
+
+	if (peer->source == source)
+		return;
+	peer->source = source;
+	rvcm_list_for_each_safe (pos, tmp, &peer->held) {
+		struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);
+		struct rvcm_match *match = rvcm_ep_match(peer->ep, held->flags);
+		struct rvcm_match_recv *recv = rvcm_match_move(match, &held->match, source);
+
+		if (recv)
+			rvcm_recv_deliver(rvcm_recv_of(recv), held);
+	}
+}
+
+/* -- what waits for credit ---------------------------------------------------------------- */
+
+static bool flush_fins(struct rvcm_peer *peer)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&peer->fins)))
+		if (!rvcm_rndv_send_fin(rvcm_container_of(node, struct rvcm_recv, node)))
+			return false;
+	return true;
+}
+
+/* Say EAGER_OFF or EAGER_ON if that is news. No reason to connect: a fresh conn begins with on. */
+static bool flush_budget(struct rvcm_peer *peer)
+{
+	enum rvcm_message_op op = peer->off_wanted ? RVCM_MESSAGE_EAGER_OFF : RVCM_MESSAGE_EAGER_ON;
+	uint8_t *buf;
+
+	if (peer->off_told == peer->off_wanted || !peer->conn->up)
+		return true;
+	buf = rvcm_conn_reserve(peer->conn, rvcm_put_bytes(0));
+	if (!buf)
+		return false;
+	rvcm_put_header(buf, op, 0, 0, 0, 0);
+	rvcm_conn_commit(peer->conn, peer->slot, rvcm_put_bytes(0), false);
+	peer->off_told = peer->off_wanted;
+	return true;
+}
+
+static bool flush_queued(struct rvcm_peer *peer)
+{
+	while (!rvcm_list_empty(&peer->queued))
+		if (!rvcm_send_next(peer))
+			return false;
+	return true;
+}
+
+void rvcm_peer_flush(struct rvcm_peer *peer)
+{
+	if (!peer->conn)
+		return;
+	peer->waiting = !flush_fins(peer) || !flush_budget(peer) || !flush_queued(peer);
+}
+
+/* -- the end ------------------------------------------------------------------------------ */
+
+static void end_sends(struct rvcm_list *sends, const struct rvcm_why *why)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_pop(sends)))
+		rvcm_send_end(rvcm_container_of(node, struct rvcm_send, node), why);
+}
+
+static void end_reading(struct rvcm_peer *peer, const struct rvcm_why *why)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_pop(&peer->reading))) {
+		struct rvcm_recv *recv = rvcm_container_of(node, struct rvcm_recv, node);
+
+		/* conn.h: read_done comes before down. */
+		assert(recv->reads == 0);
+		rvcm_rndv_release(recv);
+		rvcm_recv_end(peer->ep, recv, why);
+	}
+}
+
+static void drop_fins(struct rvcm_peer *peer)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_pop(&peer->fins)))
+		rvcm_recv_free(peer->ep, rvcm_container_of(node, struct rvcm_recv, node));
+}
+
+/* Announcements whose data cannot be read any more; what has arrived stays. */
+static void drop_announcements(struct rvcm_peer *peer)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &peer->held) {
+		struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);
+
+		if (held->kind != RVCM_HELD_RTS)
+			continue;
+		rvcm_match_drop(rvcm_ep_match(peer->ep, held->flags), &held->match);
+		rvcm_hold_free(held);
+	}
+}
+
+/* Receives that only this peer could have matched. */
+static void end_directed(struct rvcm_peer *peer, struct rvcm_match *match,
+			 const struct rvcm_why *why)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &match->posted) {
+		struct rvcm_match_recv *recv = rvcm_match_recv_of(pos);
+
+		if (recv->item.source != peer->source)
+			continue;
+		rvcm_match_unpost(match, recv);
+		rvcm_recv_end(peer->ep, rvcm_recv_of(recv), why);
+	}
+}
+
+void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
+{
+	struct rvcm_why why = { .status = cause->status, .err = cause->err, .text = cause->text };
+
+	peer->waiting = false;
+	peer->eager_off = false;
+	peer->off_told = false;
+	peer->slot = 0;
+	end_sends(&peer->announced, &why);
+	end_sends(&peer->queued, &why);
+	end_reading(peer, &why);
+	drop_fins(peer);
+	drop_announcements(peer);
+	if (peer->source == RVCM_EP_SOURCE_NONE)
+		return;
+	end_directed(peer, &peer->ep->match[0], &why);
+	end_directed(peer, &peer->ep->match[1], &why);
+}
+
+void rvcm_peer_free(struct rvcm_peer *peer)
+{
+	static const struct rvcm_why why = { .status = RVCM_STATUS_CLOSED };
+	struct rvcm_ep *ep = peer->ep;
+	struct rvcm_list *pos, *tmp;
+
+	end_sends(&peer->announced, &why);
+	end_sends(&peer->queued, &why);
+	while ((pos = rvcm_list_pop(&peer->reading))) {
+		struct rvcm_recv *recv = rvcm_container_of(pos, struct rvcm_recv, node);
+
+		rvcm_rndv_release(recv);
+		rvcm_recv_end(ep, recv, &why);
+	}
+	drop_fins(peer);
+	rvcm_list_for_each_safe (pos, tmp, &peer->held) {
+		struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);
+
+		rvcm_match_drop(rvcm_ep_match(ep, held->flags), &held->match);
+		if (held->kind == RVCM_HELD_SELF)
+			rvcm_send_end(held->send, &why);
+		rvcm_hold_free(held);
+	}
+	rvcm_hash_del(&ep->names, &peer->by_name);
+	rvcm_list_del(&peer->node);
+	rvcm_mem_free(peer);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The objects of proto/ and who owns what. All of it is the data side's (conn/conn.h).
+ *
+ *   engine   a carrier and its endpoints; read-only after open but for eps[] and the store
+ *   ep       matching, pools, peers; everything else belongs to one ep
+ *   peer     what is under way to and from one name; lives as long as its ep
+ *   send     a send that could not be finished at once
+ *   recv     a receive, from its posting to its completion, or to its FIN if it was a rendezvous
+ *   held     a message that no receive has matched
+ *
+ * Where an operation is, is which list its node is on:
+ *
+ *   send   peer.queued     waits for credit; nothing of it has left
+ *          peer.announced  its RTS has left; its FIN is awaited; it has an id
+ *          (none)          to ourselves, waiting for its receive; a held message points at it
+ *   recv   (match)         posted
+ *          peer.reading    matched an RTS; reads of it may be in flight
+ *          peer.fins       completed; its FIN waits for credit
+ *
+ * Each peer has one FIFO: while anything waits for credit (peer.waiting), everything queues; what
+ * is control (FIN, EAGER_OFF and _ON) goes before what is queued, since it frees the other side.
+ */
+#ifndef RVCM_PROTO_PROTO_IMPL_H
+#define RVCM_PROTO_PROTO_IMPL_H
+
+#include "base/hash.h"
+#include "base/idmap.h"
+#include "base/list.h"
+#include "base/pool.h"
+#include "base/stat.h"
+#include "mr/mr.h"
+#include "proto/match.h"
+#include "proto/parse.h"
+#include "proto/proto.h"
+#include "proto/store.h"
+
+_Static_assert(RVCM_EP_SOURCE_NONE == RVCM_MATCH_SOURCE_ANY, "a receive's any is the same");
+
+struct rvcm_engine {
+	struct rvcm_carrier *carrier;
+	struct rvcm_mr_domain *mr;
+	struct rvcm_carrier_env env;
+	uint64_t linger_ns;
+	uint64_t seed;         /* of hash tables */
+	size_t eager_max;      /* bytes of payload */
+	size_t unexpected_max; /* bytes held per peer */
+	struct rvcm_store store;
+	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
+};
+
+struct rvcm_ep {
+	struct rvcm_engine *engine;
+	struct rvcm_addr name;
+	uint16_t slot;
+	bool closing;        /* nothing is reported any more */
+	bool unlistened;     /* and the conns are the carrier's again */
+	uint64_t linger_end; /* ns; while closing */
+	size_t inject_max;
+	uint32_t tx_max;
+	uint32_t rx_max;
+	uint32_t tx_count; /* sends that exist */
+	uint32_t rx_count; /* receives not completed */
+	const struct rvcm_ep_sink *sink;
+	void *sink_ctx;
+	struct rvcm_match match[2]; /* fi_msg(3), fi_tagged(3): by RVCM_EP_TAGGED */
+	struct rvcm_pool sends;
+	struct rvcm_pool recvs;
+	struct rvcm_pool helds;
+	struct rvcm_idmap ids; /* announced sends */
+	struct rvcm_hash names;
+	struct rvcm_list peers;
+	struct rvcm_ep_stats stats;
+};
+
+struct rvcm_peer {
+	struct rvcm_ep *ep;
+	struct rvcm_addr name;
+	uint64_t source; /* the application's number for it */
+	struct rvcm_hash_node by_name;
+	struct rvcm_list node;  /* ep.peers */
+	struct rvcm_conn *conn; /* NULL until first used; always for ourselves */
+	uint16_t slot;          /* the peer's, as its messages say; 0 until the first */
+	bool self;
+	bool waiting;    /* something is queued until sink->ready */
+	bool eager_off;  /* it told us so */
+	bool off_wanted; /* we hold too much of it */
+	bool off_told;   /* and it has been told */
+	struct rvcm_list queued;
+	struct rvcm_list announced;
+	struct rvcm_list reading;
+	struct rvcm_list fins;
+	struct rvcm_list held; /* by held.of_peer */
+	size_t held_bytes;     /* counting each one's own size */
+};
+
+struct rvcm_send {
+	struct rvcm_list node;
+	struct rvcm_ep_tx tx; /* iov points at iov below */
+	struct rvcm_ep_iov iov[RVCM_EP_IOV_MAX];
+	size_t length;
+	void *copy;         /* of the payload, ours; then iov is it */
+	struct rvcm_mr *mr; /* announced */
+	uint32_t id;        /* announced; else 0 */
+};
+
+struct rvcm_recv {
+	struct rvcm_match_recv match;
+	struct rvcm_list node;
+	uint32_t flags; /* TAGGED, COMPLETION */
+	uint32_t n_iov;
+	struct rvcm_ep_iov iov[RVCM_EP_IOV_MAX];
+	size_t room; /* bytes of iov */
+	void *op_context;
+
+	/* The message that it matched; peer is NULL before. */
+	struct rvcm_peer *peer;
+	uint32_t msg_flags;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t length;
+
+	/* Rendezvous. */
+	uint32_t op_id; /* the peer's */
+	uint32_t reads; /* in flight */
+	enum rvcm_status status;
+	int err;
+	struct rvcm_mr *mrs[RVCM_EP_IOV_MAX];
+};
+
+enum rvcm_held_kind {
+	RVCM_HELD_EAGER, /* payload is a copy */
+	RVCM_HELD_RTS,
+	RVCM_HELD_SELF, /* send waits */
+};
+
+struct rvcm_held {
+	struct rvcm_match_msg match;
+	struct rvcm_list of_peer;
+	struct rvcm_peer *peer;
+	enum rvcm_held_kind kind;
+	uint32_t flags; /* TAGGED, CQ_DATA */
+	uint64_t data;
+	uint64_t length;
+	uint8_t *payload; /* EAGER; NULL if length is 0 */
+	uint32_t op_id;   /* RTS */
+	struct rvcm_message_rail rail;
+	struct rvcm_send *send; /* SELF */
+};
+
+static inline struct rvcm_match *rvcm_ep_match(struct rvcm_ep *ep, uint32_t flags)
+{
+	return &ep->match[flags & RVCM_EP_TAGGED ? 1 : 0];
+}
+
+static inline struct rvcm_recv *rvcm_recv_of(struct rvcm_match_recv *match)
+{
+	return rvcm_container_of(match, struct rvcm_recv, match);
+}
+
+static inline struct rvcm_held *rvcm_held_of(struct rvcm_match_msg *match)
+{
+	return rvcm_container_of(match, struct rvcm_held, match);
+}
+
+/* Why an operation failed: err and text as in struct rvcm_ep_comp. */
+struct rvcm_why {
+	enum rvcm_status status;
+	int err;
+	const char *text;
+};
+
+/* -- peer.c -- */
+
+/* The peer of that name, made if there is none. -ENOMEM. */
+int rvcm_peer_get(struct rvcm_ep *ep, const struct rvcm_addr *name, struct rvcm_peer **peer);
+struct rvcm_peer *rvcm_peer_find(struct rvcm_ep *ep, const struct rvcm_addr *name);
+/* Its conn, made at first use. -ENOMEM. */
+int rvcm_peer_connect(struct rvcm_peer *peer);
+/* Its number for the application is another from now on. */
+void rvcm_peer_renumber(struct rvcm_peer *peer, uint64_t source);
+/* Send what waits, as far as there is credit. */
+void rvcm_peer_flush(struct rvcm_peer *peer);
+/* The conn is lost: everything that was under way ends. */
+void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause);
+/* Free it and everything of it, without a word. No device uses its memory any more. */
+void rvcm_peer_free(struct rvcm_peer *peer);
+
+/* -- send.c -- */
+
+int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
+/* Send the first of the queue. False: no credit. */
+bool rvcm_send_next(struct rvcm_peer *peer);
+/* Make a send that is on no list. NULL: tx_max exist, or no memory. */
+struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
+/* Take a copy of the payload, unless there is one; the sender's memory is not needed any more. */
+int rvcm_send_own(struct rvcm_send *send);
+/* Report how the operation ended. */
+void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const struct rvcm_why *why);
+void rvcm_send_free(struct rvcm_send *send);
+/* Report and free. */
+void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why);
+
+/* -- recv.c -- */
+
+int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
+/* A message of the peer. */
+void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx);
+/* Give a held message, which is not in the matcher any more, to a receive that is not either. */
+void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held);
+/* Note whose message it got. */
+void rvcm_recv_bind(struct rvcm_recv *recv, struct rvcm_peer *peer, uint32_t msg_flags,
+		    uint64_t tag, uint64_t data, uint64_t length);
+/* Report how it ended; it still exists. */
+void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why);
+void rvcm_recv_free(struct rvcm_ep *ep, struct rvcm_recv *recv);
+/* Report and free. */
+void rvcm_recv_end(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why);
+
+/* -- hold.c -- */
+
+/* Hold an eager message or an announcement of the peer. -ENOMEM. */
+int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg);
+/* Hold a copy of what is sent to ourselves. -ENOMEM. */
+int rvcm_hold_copy(const struct rvcm_ep_tx *tx, size_t length);
+/* Hold a send to ourselves that waits. -ENOMEM. */
+int rvcm_hold_send(struct rvcm_send *send);
+/* Free it; it is not in the matcher any more. */
+void rvcm_hold_free(struct rvcm_held *held);
+
+/* -- rndv.c -- */
+
+/* Send the RTS. -EAGAIN: no credit; other errors: it cannot be done. */
+int rvcm_rndv_announce(struct rvcm_send *send);
+/* A FIN came. Returns NULL, or what is wrong with it. */
+const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg);
+/* Fetch the message that recv is bound to. */
+void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail);
+void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status);
+/* Send recv's FIN and free it. False: no credit. */
+bool rvcm_rndv_send_fin(struct rvcm_recv *recv);
+/* Drop recv's registrations. */
+void rvcm_rndv_release(struct rvcm_recv *recv);
+
+/* -- self.c -- */
+
+int rvcm_self_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
+/* recv, bound, takes what send has. */
+void rvcm_self_take(struct rvcm_recv *recv, struct rvcm_send *send);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writing message headers; parse.h is the other direction. */
+#ifndef RVCM_PROTO_PUT_H
+#define RVCM_PROTO_PUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/le.h"
+#include "proto/message.h"
+#include "proto/proto.h"
+
+#define RVCM_PUT_DATA_BYTES 8u
+
+/* A completion's flags, a message's, an operation's: the same two bits. */
+#define RVCM_PUT_FLAGS ((uint32_t)RVCM_EP_TAGGED | (uint32_t)RVCM_EP_CQ_DATA)
+_Static_assert((int)RVCM_EP_TAGGED == (int)RVCM_MESSAGE_TAGGED, "same bit");
+_Static_assert((int)RVCM_EP_CQ_DATA == (int)RVCM_MESSAGE_CQ_DATA, "same bit");
+
+/* The bytes before the payload or the body, with these flags of an operation. */
+static inline size_t rvcm_put_bytes(uint32_t flags)
+{
+	return sizeof(struct rvcm_message_hdr) +
+	       (flags & RVCM_EP_CQ_DATA ? RVCM_PUT_DATA_BYTES : 0);
+}
+
+/* Writes rvcm_put_bytes(flags); tag and data count only if the flags say so. Returns what follows.
+ */
+static inline uint8_t *rvcm_put_header(uint8_t *buf, enum rvcm_message_op op, uint32_t flags,
+				       uint32_t op_id, uint64_t tag, uint64_t data)
+{
+	struct rvcm_message_hdr *hdr = (void *)buf;
+
+	hdr->op = (uint8_t)op;
+	hdr->flags = (uint8_t)(flags & RVCM_PUT_FLAGS);
+	rvcm_le16_put(hdr->reserved, 0);
+	rvcm_le32_put(hdr->op_id, op_id);
+	rvcm_le64_put(hdr->tag, flags & RVCM_EP_TAGGED ? tag : 0);
+	buf += sizeof(*hdr);
+	if (flags & RVCM_EP_CQ_DATA) {
+		rvcm_le64_put(buf, data);
+		buf += RVCM_PUT_DATA_BYTES;
+	}
+	return buf;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving: messages that arrive, and receives that are posted, meet in the matcher; whichever is
+ * second finds the other. An eager message whose receive is there goes from conn's buffer straight
+ * to its place. A message that breaks the format ends the conn, and with it all that was pending.
+ */
+#include <errno.h>
+
+#include "proto/iov.h"
+#include "proto/proto_impl.h"
+#include "proto/put.h"
+
+static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
+
+/* -- how a receive ends ------------------------------------------------------------------- */
+
+static void count(struct rvcm_ep *ep, const struct rvcm_recv *recv, enum rvcm_status status,
+		  size_t placed)
+{
+	if (status != RVCM_STATUS_OK)
+		rvcm_stat_inc(&ep->stats.rx_errors);
+	if (!recv->peer || recv->peer->self ||
+	    (status != RVCM_STATUS_OK && status != RVCM_STATUS_TRUNCATED))
+		return;
+	rvcm_stat_inc(&ep->stats.rx_msgs);
+	rvcm_stat_add(&ep->stats.rx_bytes, placed);
+}
+
+void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why)
+{
+	size_t length = recv->length < recv->room ? (size_t)recv->length : recv->room;
+	struct rvcm_ep_comp comp = {
+		.op_context = recv->op_context,
+		.flags = recv->flags & (uint32_t)RVCM_EP_TAGGED,
+		.status = why->status,
+		.err = why->err,
+		.buf = recv->n_iov ? recv->iov[0].addr : NULL,
+		.tag = recv->match.item.tag,
+		.source = recv->match.item.source,
+		.text = why->text,
+	};
+
+	if (recv->peer) {
+		comp.flags |= recv->msg_flags;
+		comp.tag = recv->tag;
+		comp.data = recv->data;
+		comp.source = recv->peer->source;
+	}
+	if (comp.status == RVCM_STATUS_OK) {
+		comp.length = length;
+		comp.overflow = (size_t)recv->length - length;
+		comp.status = comp.overflow ? RVCM_STATUS_TRUNCATED : RVCM_STATUS_OK;
+	}
+	ep->rx_count--;
+	count(ep, recv, comp.status, comp.length);
+	if (ep->closing || (comp.status == RVCM_STATUS_OK && !(recv->flags & RVCM_EP_COMPLETION)))
+		return;
+	ep->sink->complete(ep->sink_ctx, &comp);
+}
+
+void rvcm_recv_free(struct rvcm_ep *ep, struct rvcm_recv *recv)
+{
+	rvcm_list_del(&recv->node);
+	rvcm_pool_put(&ep->recvs, recv);
+}
+
+void rvcm_recv_end(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why)
+{
+	rvcm_recv_report(ep, recv, why);
+	rvcm_recv_free(ep, recv);
+}
+
+void rvcm_recv_bind(struct rvcm_recv *recv, struct rvcm_peer *peer, uint32_t msg_flags,
+		    uint64_t tag, uint64_t data, uint64_t length)
+{
+	recv->peer = peer;
+	recv->msg_flags = msg_flags;
+	recv->tag = tag;
+	recv->data = data;
+	recv->length = length;
+}
+
+static void place(struct rvcm_ep *ep, struct rvcm_recv *recv, const uint8_t *payload)
+{
+	rvcm_iov_scatter(recv->iov, recv->n_iov, 0, payload, (size_t)recv->length);
+	rvcm_recv_end(ep, recv, &ok);
+}
+
+void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
+{
+	struct rvcm_ep *ep = held->peer->ep;
+
+	rvcm_recv_bind(recv, held->peer, held->flags, held->match.item.tag, held->data,
+		       held->length);
+	switch (held->kind) {
+	case RVCM_HELD_EAGER:
+		place(ep, recv, held->payload);
+		break;
+	case RVCM_HELD_RTS:
+		rvcm_rndv_read(recv, held->op_id, &held->rail);
+		break;
+	case RVCM_HELD_SELF:
+		rvcm_self_take(recv, held->send);
+		break;
+	}
+	rvcm_hold_free(held);
+}
+
+/* -- posting ------------------------------------------------------------------------------ */
+
+int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
+{
+	struct rvcm_recv *recv;
+	struct rvcm_match_msg *msg;
+
+	if (ep->rx_count >= ep->rx_max)
+		return -EAGAIN;
+	recv = rvcm_pool_get(&ep->recvs);
+	if (!recv)
+		return -EAGAIN;
+	ep->rx_count++;
+	rvcm_list_init(&recv->node);
+	recv->match.item.tag = rx->flags & RVCM_EP_TAGGED ? rx->tag : 0;
+	recv->match.ignore = rx->flags & RVCM_EP_TAGGED ? rx->ignore : 0;
+	recv->match.item.source = rx->source;
+	recv->flags = rx->flags;
+	recv->n_iov = rx->n_iov;
+	for (uint32_t i = 0; i < rx->n_iov; i++)
+		recv->iov[i] = rx->iov[i];
+	recv->room = room;
+	recv->op_context = rx->op_context;
+	recv->peer = NULL;
+	recv->length = 0;
+	msg = rvcm_match_post(rvcm_ep_match(ep, rx->flags), &recv->match);
+	if (msg)
+		rvcm_recv_deliver(recv, rvcm_held_of(msg));
+	return 0;
+}
+
+/* -- messages ----------------------------------------------------------------------------- */
+
+static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	struct rvcm_ep *ep = peer->ep;
+	struct rvcm_match *match = rvcm_ep_match(ep, msg->flags);
+	struct rvcm_match_recv *found;
+	struct rvcm_recv *recv;
+
+	if (ep->closing)
+		return NULL;
+	found = rvcm_match_arrive(match, msg->tag, peer->source);
+	if (!found) {
+		/* It was accepted and can be neither dropped nor given back. */
+		if (rvcm_hold_message(peer, msg))
+			rvcm_conn_fault(peer->conn, RVCM_STATUS_NO_MEMORY,
+					"no memory to hold an unexpected message");
+		return NULL;
+	}
+	recv = rvcm_recv_of(found);
+	rvcm_recv_bind(recv, peer, msg->flags, msg->tag, msg->data, msg->length);
+	if (msg->op == RVCM_MESSAGE_EAGER)
+		place(ep, recv, msg->payload);
+	else
+		rvcm_rndv_read(recv, msg->op_id, &msg->rails[0]);
+	return NULL;
+}
+
+static const char *eager_off(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	(void)msg;
+	peer->eager_off = true;
+	return NULL;
+}
+
+static const char *eager_on(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	(void)msg;
+	peer->eager_off = false;
+	return NULL;
+}
+
+static const char *(*const handlers[])(struct rvcm_peer *, const struct rvcm_parse *) = {
+	[RVCM_MESSAGE_EAGER] = arrived,     [RVCM_MESSAGE_RTS] = arrived,
+	[RVCM_MESSAGE_FIN] = rvcm_rndv_fin, [RVCM_MESSAGE_EAGER_OFF] = eager_off,
+	[RVCM_MESSAGE_EAGER_ON] = eager_on,
+};
+
+void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx)
+{
+	struct rvcm_parse msg;
+	const char *why = rvcm_parse_message(rx->data, rx->bytes, &msg);
+
+	peer->slot = rx->src_slot;
+	if (!why)
+		why = handlers[msg.op](peer, &msg);
+	if (!why)
+		return;
+	rvcm_stat_inc(&peer->ep->stats.malformed);
+	rvcm_conn_fault(peer->conn, RVCM_STATUS_PROTOCOL, why);
+}

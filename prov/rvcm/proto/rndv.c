@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rendezvous: the sender announces (RTS), the receiver fetches with RDMA reads when a receive has
+ * matched, and says so (FIN).
+ *
+ *   sender    queued -> announced (memory registered, id taken) -> FIN or down -> ended
+ *   receiver  posted -> reading (one read per piece of the receive) -> completed, on fins -> FIN
+ *             sent -> freed
+ *
+ * What does not fit the receive is not read. The receive completes before its FIN has left: it
+ * needs nothing of the peer any more. A registration lives exactly as long as somebody may use it:
+ * the sender's until FIN, the receiver's until its last read has ended.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "proto/iov.h"
+#include "proto/proto_impl.h"
+#include "proto/put.h"
+
+/* -- the sender --------------------------------------------------------------------------- */
+
+/* Let the peer read the payload, which is one piece, on our device dev, and give the send an id. */
+static int expose(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
+{
+	struct rvcm_ep *ep = send->tx.peer->ep;
+	const struct rvcm_ep_iov *piece = send->tx.iov;
+	int rc;
+
+	while (piece->length == 0)
+		piece++;
+	rc = rvcm_mr_get(ep->engine->mr, piece->addr, piece->length, RVCM_DEV_ACCESS_REMOTE_READ,
+			 &send->mr);
+	if (rc)
+		return rc;
+	rc = rvcm_mr_dev(send->mr, dev, dev_mr);
+	if (rc)
+		return rc;
+	/* -ENOSPC and -ENOMEM are the same to the application. */
+	return rvcm_idmap_alloc(&ep->ids, send, &send->id) ? -ENOMEM : 0;
+}
+
+static void put_rts(uint8_t *buf, const struct rvcm_send *send, const struct rvcm_dev_mr *dev_mr,
+		    uint16_t dev)
+{
+	struct rvcm_message_rts *rts;
+	struct rvcm_message_rail *rail;
+
+	rts = (void *)rvcm_put_header(buf, RVCM_MESSAGE_RTS, send->tx.flags, send->id, send->tx.tag,
+				      send->tx.data);
+	rail = (void *)(rts + 1);
+	memset(rts, 0, sizeof(*rts) + sizeof(*rail));
+	rvcm_le64_put(rts->length, send->length);
+	rvcm_le16_put(rts->n_rails, 1);
+	rvcm_le64_put(rail->address, (uintptr_t)dev_mr->addr);
+	rvcm_le32_put(rail->rkey, dev_mr->rkey);
+	rvcm_le16_put(rail->rail, dev);
+}
+
+int rvcm_rndv_announce(struct rvcm_send *send)
+{
+	struct rvcm_peer *peer = send->tx.peer;
+	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts) +
+		       sizeof(struct rvcm_message_rail);
+	struct rvcm_dev_mr *dev_mr;
+	uint8_t *buf = rvcm_conn_reserve(peer->conn, bytes);
+	int rc;
+
+	if (!buf)
+		return -EAGAIN;
+	rc = expose(send, peer->conn->dev, &dev_mr);
+	if (rc) {
+		rvcm_conn_cancel(peer->conn);
+		return rc == -EAGAIN ? -ENOMEM : rc;
+	}
+	put_rts(buf, send, dev_mr, peer->conn->dev);
+	rvcm_conn_commit(peer->conn, peer->slot, bytes, false);
+	rvcm_list_del(&send->node);
+	rvcm_list_add_tail(&peer->announced, &send->node);
+	rvcm_stat_inc(&peer->ep->stats.tx_rndv);
+	return 0;
+}
+
+const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	struct rvcm_send *send = rvcm_idmap_get(&peer->ep->ids, msg->op_id);
+	struct rvcm_why why = { .status = RVCM_STATUS_OK };
+
+	if (!send || send->tx.peer != peer)
+		return "FIN for an operation that is not announced";
+	if (msg->status == RVCM_STATUS_OK || msg->status == RVCM_STATUS_TRUNCATED) {
+		rvcm_stat_inc(&peer->ep->stats.tx_msgs);
+		rvcm_stat_add(&peer->ep->stats.tx_bytes, send->length);
+	} else {
+		why.status = RVCM_STATUS_REMOTE_OP;
+		why.text = rvcm_status_text(msg->status);
+	}
+	rvcm_send_end(send, &why);
+	return NULL;
+}
+
+/* -- the receiver ------------------------------------------------------------------------- */
+
+void rvcm_rndv_release(struct rvcm_recv *recv)
+{
+	for (uint32_t i = 0; i < RVCM_EP_IOV_MAX; i++) {
+		rvcm_mr_put(recv->mrs[i]);
+		recv->mrs[i] = NULL;
+	}
+}
+
+/* No read is in flight: the receive has ended one way or the other. */
+static void finish(struct rvcm_recv *recv)
+{
+	struct rvcm_peer *peer = recv->peer;
+	struct rvcm_why why = { .status = recv->status, .err = recv->err };
+
+	rvcm_rndv_release(recv);
+	rvcm_recv_report(peer->ep, recv, &why);
+	rvcm_list_del(&recv->node);
+	rvcm_list_add_tail(&peer->fins, &recv->node);
+	if (!peer->waiting)
+		rvcm_peer_flush(peer);
+}
+
+static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t raddr,
+		      uint32_t rkey)
+{
+	struct rvcm_peer *peer = recv->peer;
+	struct rvcm_conn_read read = {
+		.addr = recv->iov[i].addr,
+		.bytes = bytes,
+		.raddr = raddr,
+		.rkey = rkey,
+		.cookie = recv,
+	};
+	int rc = rvcm_mr_get(peer->ep->engine->mr, read.addr, bytes, RVCM_DEV_ACCESS_LOCAL_WRITE,
+			     &recv->mrs[i]);
+
+	if (!rc)
+		rc = rvcm_mr_dev(recv->mrs[i], peer->conn->dev, &read.mr);
+	if (!rc)
+		rc = rvcm_conn_read(peer->conn, &read);
+	if (!rc)
+		recv->reads++;
+	return rc;
+}
+
+static int read_pieces(struct rvcm_recv *recv, const struct rvcm_message_rail *rail)
+{
+	uint64_t raddr = rvcm_le64_get(rail->address);
+	uint32_t rkey = rvcm_le32_get(rail->rkey);
+	uint64_t rest = recv->length;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < recv->n_iov && rest && !rc; i++) {
+		size_t room = recv->iov[i].length;
+		size_t bytes = rest < room ? (size_t)rest : room;
+
+		if (bytes)
+			rc = read_piece(recv, i, bytes, raddr, rkey);
+		raddr += bytes;
+		rest -= bytes;
+	}
+	return rc;
+}
+
+void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail)
+{
+	int rc;
+
+	recv->op_id = op_id;
+	recv->reads = 0;
+	recv->status = RVCM_STATUS_OK;
+	recv->err = 0;
+	memset(recv->mrs, 0, sizeof(recv->mrs));
+	rvcm_list_add_tail(&recv->peer->reading, &recv->node);
+	rc = read_pieces(recv, rail);
+	if (rc) {
+		recv->status = rvcm_status_from_errno(-rc);
+		recv->err = -rc;
+	}
+	if (recv->reads == 0)
+		finish(recv);
+}
+
+/*
+ * A read that failed because its link did is not the end yet: down follows and knows why. What the
+ * link survived (the peer's memory cannot be read) ends the receive here.
+ */
+void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
+{
+	bool link_failed =
+		status == RVCM_STATUS_FLUSHED || !recv->peer->conn || !recv->peer->conn->up;
+
+	assert(recv->reads > 0);
+	recv->reads--;
+	if (recv->status == RVCM_STATUS_OK || recv->status == RVCM_STATUS_FLUSHED)
+		recv->status = status != RVCM_STATUS_OK ? status : recv->status;
+	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
+		finish(recv);
+}
+
+bool rvcm_rndv_send_fin(struct rvcm_recv *recv)
+{
+	struct rvcm_peer *peer = recv->peer;
+	size_t bytes = rvcm_put_bytes(0) + sizeof(struct rvcm_message_fin);
+	struct rvcm_message_fin *fin;
+	uint8_t *buf;
+
+	/* A FIN is no reason to connect: if the link is failing, down follows. */
+	buf = peer->conn->up ? rvcm_conn_reserve(peer->conn, bytes) : NULL;
+	if (!buf)
+		return false;
+	fin = (void *)rvcm_put_header(buf, RVCM_MESSAGE_FIN, 0, recv->op_id, 0, 0);
+	rvcm_le32_put(fin->status, recv->status);
+	rvcm_le32_put(fin->reserved, 0);
+	rvcm_conn_commit(peer->conn, peer->slot, bytes, false);
+	rvcm_recv_free(peer->ep, recv);
+	return true;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending. The common case touches no operation object: the payload goes from the application's
+ * memory into conn's buffer and the send is over. Whatever cannot go that way (no credit, not
+ * connected, too long, not wanted eagerly now) becomes a struct rvcm_send in the peer's queue. How
+ * it travels is chosen when it can, not when it is queued, since the peer may have changed its
+ * mind.
+ */
+#include <errno.h>
+
+#include "proto/choose.h"
+#include "proto/iov.h"
+#include "proto/proto_impl.h"
+#include "proto/put.h"
+
+static enum rvcm_choose choose(const struct rvcm_ep_tx *tx, size_t length)
+{
+	const struct rvcm_peer *peer = tx->peer;
+	struct rvcm_choose_in in = {
+		.length = length,
+		.eager_max = peer->ep->engine->eager_max,
+		.pieces = rvcm_iov_pieces(tx->iov, tx->n_iov),
+		.eager_off = peer->eager_off,
+		.inject = tx->flags & RVCM_EP_INJECT,
+	};
+
+	return rvcm_choose(&in);
+}
+
+static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
+{
+	struct rvcm_peer *peer = tx->peer;
+	size_t bytes = rvcm_put_bytes(tx->flags) + length;
+	uint8_t *buf = rvcm_conn_reserve(peer->conn, bytes);
+
+	if (!buf)
+		return false;
+	buf = rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
+	rvcm_iov_gather(buf, tx->iov, tx->n_iov);
+	rvcm_conn_commit(peer->conn, peer->slot, bytes, tx->flags & RVCM_EP_MORE);
+	rvcm_stat_inc(&peer->ep->stats.tx_eager);
+	rvcm_stat_inc(&peer->ep->stats.tx_msgs);
+	rvcm_stat_add(&peer->ep->stats.tx_bytes, length);
+	return true;
+}
+
+void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const struct rvcm_why *why)
+{
+	struct rvcm_ep_comp comp = {
+		.op_context = tx->op_context,
+		.flags = (tx->flags & RVCM_PUT_FLAGS) | RVCM_EP_SEND,
+		.status = why->status,
+		.err = why->err,
+		.tag = tx->tag,
+		.data = tx->data,
+		.source = RVCM_EP_SOURCE_NONE,
+		.text = why->text,
+	};
+
+	if (why->status != RVCM_STATUS_OK)
+		rvcm_stat_inc(&ep->stats.tx_errors);
+	else if (!(tx->flags & RVCM_EP_COMPLETION))
+		return;
+	if (!ep->closing)
+		ep->sink->complete(ep->sink_ctx, &comp);
+}
+
+/* -- operations --------------------------------------------------------------------------- */
+
+struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
+{
+	struct rvcm_send *send;
+
+	if (ep->tx_count >= ep->tx_max)
+		return NULL;
+	send = rvcm_pool_get(&ep->sends);
+	if (!send)
+		return NULL;
+	ep->tx_count++;
+	rvcm_list_init(&send->node);
+	send->tx = *tx;
+	for (uint32_t i = 0; i < tx->n_iov; i++)
+		send->iov[i] = tx->iov[i];
+	send->tx.iov = send->iov;
+	send->length = length;
+	send->copy = NULL;
+	send->mr = NULL;
+	send->id = 0;
+	return send;
+}
+
+int rvcm_send_own(struct rvcm_send *send)
+{
+	struct rvcm_store *store = &send->tx.peer->ep->engine->store;
+
+	if (send->copy || send->length == 0)
+		return 0;
+	send->copy = rvcm_store_get(store, send->length);
+	if (!send->copy)
+		return -ENOMEM;
+	rvcm_iov_gather(send->copy, send->tx.iov, send->tx.n_iov);
+	send->iov[0].addr = send->copy;
+	send->iov[0].length = send->length;
+	send->tx.n_iov = 1;
+	return 0;
+}
+
+void rvcm_send_free(struct rvcm_send *send)
+{
+	struct rvcm_ep *ep = send->tx.peer->ep;
+
+	rvcm_list_del(&send->node);
+	rvcm_mr_put(send->mr);
+	rvcm_store_put(&ep->engine->store, send->copy, send->length);
+	if (send->id)
+		rvcm_idmap_free(&ep->ids, send->id);
+	rvcm_pool_put(&ep->sends, send);
+	ep->tx_count--;
+}
+
+void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why)
+{
+	struct rvcm_ep *ep = send->tx.peer->ep;
+	struct rvcm_ep_tx tx = send->tx;
+
+	rvcm_send_free(send);
+	rvcm_send_report(ep, &tx, why);
+}
+
+/* -- the queue ---------------------------------------------------------------------------- */
+
+static bool announce(struct rvcm_send *send, bool own)
+{
+	struct rvcm_why why = { .text = "the message cannot be announced" };
+	int rc = own ? rvcm_send_own(send) : 0;
+
+	if (!rc)
+		rc = rvcm_rndv_announce(send);
+	if (rc == -EAGAIN)
+		return false;
+	if (rc) {
+		why.status = rvcm_status_from_errno(-rc);
+		why.err = -rc;
+		rvcm_send_end(send, &why);
+	}
+	return true;
+}
+
+bool rvcm_send_next(struct rvcm_peer *peer)
+{
+	static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
+	struct rvcm_send *send = rvcm_container_of(peer->queued.next, struct rvcm_send, node);
+	enum rvcm_choose how = choose(&send->tx, send->length);
+
+	if (how != RVCM_CHOOSE_EAGER)
+		return announce(send, how == RVCM_CHOOSE_RNDV_COPY);
+	if (!send_eager(&send->tx, send->length))
+		return false;
+	rvcm_send_end(send, &ok);
+	return true;
+}
+
+static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
+{
+	struct rvcm_peer *peer = tx->peer;
+	struct rvcm_send *send;
+
+	if (rvcm_peer_connect(peer))
+		return -EAGAIN;
+	send = rvcm_send_new(ep, tx, length);
+	if (!send)
+		return -EAGAIN;
+	if (tx->flags & RVCM_EP_INJECT && rvcm_send_own(send)) {
+		rvcm_send_free(send);
+		return -EAGAIN;
+	}
+	send->tx.flags &= ~(uint32_t)RVCM_EP_MORE;
+	rvcm_list_add_tail(&peer->queued, &send->node);
+	if (!peer->waiting)
+		rvcm_peer_flush(peer);
+	return 0;
+}
+
+int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
+{
+	static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
+	struct rvcm_peer *peer = tx->peer;
+
+	if (peer->waiting || !peer->conn || choose(tx, length) != RVCM_CHOOSE_EAGER ||
+	    !send_eager(tx, length))
+		return queue(ep, tx, length);
+	rvcm_send_report(ep, tx, &ok);
+	return 0;
+}
