@@ -25,7 +25,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 
-dir=$(mktemp -d /tmp/rvcm-job.XXXXXX) || exit 1
+dir=$(mktemp -d "${TMPDIR:-/tmp}/rvcm-job.XXXXXX") || exit 1
 mkdir "$dir/tmp" "$dir/none"
 export TMPDIR=$dir/tmp
 mark=$$.$(date +%s%N)
