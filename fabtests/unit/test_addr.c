@@ -91,8 +91,8 @@ static void bad_text(void **state)
 		"::1%2",
 		"::ffff:10.0.0.1%2",
 		"1111:2222:3333:4444:5555:6666:7777:8888:9999",
-		"[1111:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535xxxxxxxxxxxxxxxxx"
-		"xxxxxxxxxxxxxxxxxxxxxxx",
+		("[1111:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535xxxxxxxxxxxxxxxxx"
+		 "xxxxxxxxxxxxxxxxxxxxxxx"),
 	};
 
 	(void)state;

@@ -164,6 +164,6 @@ uint16_t rvcm_soft_key_term(int err, bool tagged)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].err == err)
 			return tagged ? rows[i].tagged : rows[i].named;
-	assert(!"an error of rvcm_soft_key_check");
+	assert(0 && "an error of rvcm_soft_key_check");
 	return tagged ? RVCM_SOFT_WIRE_TERM_D_CATASTROPHIC : RVCM_SOFT_WIRE_TERM_R_CATASTROPHIC;
 }
