@@ -77,6 +77,7 @@ struct rvcm_link {
 	struct rvcm_addr peer;
 	struct rvcm_wire_handshake request;
 	struct rvcm_wire_handshake reply;
+	uint32_t sq_depth;
 	uint16_t peer_window; /* what the peer granted in its handshake */
 
 	struct rvcm_mail up, down;           /* control posts */
@@ -89,6 +90,7 @@ struct rvcm_link {
 	struct rvcm_conn_full *conn;
 	bool attached;
 	uint64_t posted;           /* sends posted: the ordinal of the last */
+	uint64_t completed;        /* sends that the device is known to be through with */
 	uint32_t unsignalled;      /* sends since the last signalled one */
 	struct rvcm_list inflight; /* bufs that the device may still read, oldest first */
 };
@@ -251,6 +253,7 @@ struct rvcm_carrier {
 	struct rvcm_hash contacts;
 	struct rvcm_timer_queue timers;
 	struct rvcm_list ended;
+	uint32_t epoch;      /* the highest that we have used, with any peer */
 	uint32_t shut_slots; /* whose contacts have not all ended */
 	struct rvcm_rng rng; /* jitter */
 };
@@ -344,6 +347,8 @@ int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const
 bool rvcm_tx_drain(struct rvcm_conn_full *conn);
 /* The peer accepted everything before ack, and grants window from there. False: it lies. */
 bool rvcm_tx_acked(struct rvcm_conn_full *conn, uint32_t ack, uint32_t window);
+/* Is the device's send queue full? */
+bool rvcm_tx_full(const struct rvcm_link *link);
 /* The device is through with sends up to that ordinal. */
 void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
 /* The link is detached and reaped: forget everything. */

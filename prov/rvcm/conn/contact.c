@@ -50,7 +50,9 @@ static void shake_fill(struct rvcm_contact *contact, struct rvcm_shake *shake,
 	shake->role = role;
 	shake->name = carrier->slots[contact->slot]->name;
 	shake->incarnation = carrier->incarnation;
-	shake->peer_incarnation = contact->peer_incarnation;
+	if (role !=
+	    RVCM_WIRE_REQUEST) /* ours is always a first contact: nothing is to be recovered */
+		shake->peer_incarnation = contact->peer_incarnation;
 	shake->epoch = contact->epoch;
 	shake->window = RVCM_CONN_WINDOW_START;
 	if (carrier->attr.window_max < RVCM_CONN_WINDOW_START)
@@ -64,6 +66,20 @@ static void do_nothing(struct rvcm_contact *contact)
 	(void)contact;
 }
 
+/*
+ * Above every epoch that either side has used here, and above all that this incarnation has used at
+ * all: a slot that is opened again under the same name must not look stale to a peer that
+ * remembers.
+ */
+static void next_epoch(struct rvcm_contact *contact)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+
+	if (rvcm_seq_before(contact->epoch, carrier->epoch))
+		contact->epoch = carrier->epoch;
+	carrier->epoch = ++contact->epoch;
+}
+
 /* Send our request: the devices take turns, in order of preference. */
 static void do_open(struct rvcm_contact *contact)
 {
@@ -73,7 +89,7 @@ static void do_open(struct rvcm_contact *contact)
 	int rc;
 
 	drop_link(contact);
-	contact->epoch++;
+	next_epoch(contact);
 	shake_fill(contact, &shake, RVCM_WIRE_REQUEST);
 	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;
 	rc = rvcm_link_open(contact, dev, true, &contact->link);

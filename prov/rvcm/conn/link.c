@@ -11,6 +11,15 @@ static void mail_init(struct rvcm_mail *mail, enum rvcm_mail_kind kind)
 	rvcm_list_init(&mail->node);
 }
 
+/* A window, what goes beside it, and what may lie unsignalled; clamped to the device. */
+static uint32_t sq_depth(const struct rvcm_carrier *carrier, const struct rvcm_dev *dev)
+{
+	uint32_t want = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX + RVCM_CONN_READS_MAX +
+			RVCM_CONN_SIGNAL_EVERY;
+
+	return want < dev->attr.sq_depth_max ? want : dev->attr.sq_depth_max;
+}
+
 int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener,
 		   struct rvcm_link **out)
 {
@@ -20,7 +29,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	struct rvcm_dev_qp_attr attr = {
 		.cq = dev->cq,
 		.pool = dev->pool,
-		.sq_depth = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX + RVCM_CONN_READS_MAX,
+		.sq_depth = sq_depth(carrier, dev->dev),
 		.rq_depth = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX,
 		.sge_max = 1,
 		.rnr_timeout_ns = carrier->attr.rnr_timeout_ns,
@@ -35,6 +44,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	link->peer = contact->peer;
 	link->dev = dev_index;
 	link->opener = opener;
+	link->sq_depth = attr.sq_depth;
 	rvcm_list_init(&link->inflight);
 	mail_init(&link->up, RVCM_MAIL_UP);
 	mail_init(&link->down, RVCM_MAIL_DOWN);

@@ -76,7 +76,7 @@ bool rvcm_read_drain(struct rvcm_conn_full *conn)
 		struct rvcm_read *read = rvcm_list_entry(node, struct rvcm_read, node);
 		int rc;
 
-		if (conn->reads_inflight >= RVCM_CONN_READS_MAX)
+		if (conn->reads_inflight >= RVCM_CONN_READS_MAX || rvcm_tx_full(conn->link))
 			return false;
 		rc = post_piece(conn, read);
 		if (rc == -EAGAIN)

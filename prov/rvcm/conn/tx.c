@@ -32,6 +32,15 @@ static void stamp(struct rvcm_conn_full *conn, struct rvcm_buf *buf)
 	conn->ack_due = false;
 }
 
+/*
+ * The device is never asked for more than its queue holds: an acknowledgement may well arrive
+ * before the completion of what it acknowledges, and credit alone would then send too much.
+ */
+bool rvcm_tx_full(const struct rvcm_link *link)
+{
+	return link->posted - link->completed + link->conn->reads_inflight >= link->sq_depth;
+}
+
 /* Hand the frame to the device. -EAGAIN: its queue is full. */
 static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flags)
 {
@@ -52,6 +61,8 @@ static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flag
 	};
 	int rc;
 
+	if (rvcm_tx_full(link))
+		return -EAGAIN;
 	stamp(conn, buf);
 	if (is_inline)
 		wr.flags |= RVCM_DEV_WR_INLINE;
@@ -73,7 +84,7 @@ static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flag
 /* Any error but a full queue means that the QP has failed; the device says so by itself too. */
 static void post_failed(struct rvcm_conn_full *conn, int rc)
 {
-	if (rc != -EAGAIN)
+	if (rc && rc != -EAGAIN)
 		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
 }
 
@@ -186,6 +197,7 @@ void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 {
 	struct rvcm_list *node;
 
+	link->completed = ordinal;
 	while ((node = rvcm_list_first(&link->inflight))) {
 		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, inflight);
 
