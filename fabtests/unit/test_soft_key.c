@@ -299,6 +299,8 @@ static void errors_have_codes(void **state)
 	assert_int_equal(rvcm_soft_key_term(-EACCES, false), RVCM_SOFT_WIRE_TERM_R_ACCESS);
 	assert_int_equal(rvcm_soft_key_term(-EOVERFLOW, false), RVCM_SOFT_WIRE_TERM_R_TO_WRAP);
 	assert_int_equal(rvcm_soft_key_term(-ERANGE, false), RVCM_SOFT_WIRE_TERM_R_BOUNDS);
+	assert_int_equal(rvcm_soft_key_term(-EIO, true), RVCM_SOFT_WIRE_TERM_D_CATASTROPHIC);
+	assert_int_equal(rvcm_soft_key_term(-EIO, false), RVCM_SOFT_WIRE_TERM_R_CATASTROPHIC);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

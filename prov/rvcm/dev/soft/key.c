@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "dev/soft/key.h"
 
-#include <assert.h>
 #include <errno.h>
 
 #include "base/mem.h"
@@ -164,6 +163,5 @@ uint16_t rvcm_soft_key_term(int err, bool tagged)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].err == err)
 			return tagged ? rows[i].tagged : rows[i].named;
-	assert(0 && "an error of rvcm_soft_key_check");
 	return tagged ? RVCM_SOFT_WIRE_TERM_D_CATASTROPHIC : RVCM_SOFT_WIRE_TERM_R_CATASTROPHIC;
 }

@@ -71,7 +71,7 @@ int rvcm_soft_key_check(const struct rvcm_soft_key_table *table, uint32_t stag, 
  * The code to terminate with for an error of rvcm_soft_key_check (enum rvcm_soft_wire_term).
  * tagged: found while placing a tagged segment, which is DDP's to report (RFC 5041 section 7.2; it
  * has no code for access rights: D_STAG, as siw). Else it is the region that a read or atomic
- * request named, which is RDMAP's (RFC 5040 figure 9).
+ * request named, which is RDMAP's (RFC 5040 figure 9). Any other err: a local catastrophic error.
  */
 uint16_t rvcm_soft_key_term(int err, bool tagged);
 
