@@ -15,8 +15,11 @@ struct item {
 	struct rvcm_hash_node node;
 };
 
+static int asked;
+
 static bool same_key(const struct rvcm_hash_node *node, const void *key)
 {
+	asked++;
 	return rvcm_container_of(node, struct item, node)->key == *(const int *)key;
 }
 
@@ -96,6 +99,24 @@ static void equal_hashes_are_told_apart(void **state)
 {
 	(void)state;
 	run(bad_hash, 3000);
+}
+
+static void keys_are_compared_under_the_same_hash_only(void **state)
+{
+	struct item items[2] = { { .key = 4 }, { .key = 4 } };
+	struct rvcm_hash hash;
+	int key = 4;
+
+	(void)state;
+	rvcm_hash_init(&hash, same_key, 0);
+	rvcm_hash_insert(&hash, &items[0].node, 1);
+	rvcm_hash_insert(&hash, &items[1].node, 1 + (1ull << 40));
+	asked = 0;
+	assert_ptr_equal(rvcm_hash_find(&hash, 1, &key), &items[0].node);
+	assert_int_equal(asked, 1);
+	assert_null(rvcm_hash_find(&hash, 1ull << 40, &key));
+	assert_int_equal(asked, 1);
+	rvcm_hash_fini(&hash);
 }
 
 static void works_without_memory_to_grow(void **state)
@@ -222,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(behaves_like_an_array),
 		cmocka_unit_test(equal_hashes_are_told_apart),
+		cmocka_unit_test(keys_are_compared_under_the_same_hash_only),
 		cmocka_unit_test(works_without_memory_to_grow),
 		cmocka_unit_test(grows_with_its_nodes),
 		cmocka_unit_test(of_equal_keys_the_newest_is_found),

@@ -72,6 +72,7 @@ static void formats(void **state)
 	assert_string_equal(buf, text);
 	assert_int_equal(rvcm_stat_format(buf, 9, &s.messages, descs, N), sizeof(text) - 1);
 	assert_string_equal(buf, "messages");
+	assert_string_equal(buf + 9, text + 9);
 	assert_int_equal(rvcm_stat_format(NULL, 0, &s.messages, descs, N), sizeof(text) - 1);
 	assert_int_equal(rvcm_stat_format(buf, sizeof(buf), &s.messages, descs, 0), 0);
 	assert_string_equal(buf, "");

@@ -3,7 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/random.h>
+#include <unistd.h>
+
+/* What getentropy(3) gives at a time; up to there it neither falls short nor is interrupted. */
+#define SECURE_MAX 256u
 
 static uint64_t rotl(uint64_t x, int k)
 {
@@ -59,14 +62,12 @@ int rvcm_rng_secure(void *buf, size_t len)
 	unsigned char *p = buf;
 
 	while (len) {
-		ssize_t n = getrandom(p, len, 0);
+		size_t n = len < SECURE_MAX ? len : SECURE_MAX;
 
-		if (n < 0 && errno != EINTR)
+		if (getentropy(p, n))
 			return -errno;
-		if (n > 0) {
-			p += n;
-			len -= (size_t)n;
-		}
+		p += n;
+		len -= n;
 	}
 	return 0;
 }

@@ -21,7 +21,7 @@ uint64_t rvcm_rng_next(struct rvcm_rng *rng);
 /* Evenly distributed in [0, bound); bound > 0. */
 uint64_t rvcm_rng_below(struct rvcm_rng *rng, uint64_t bound);
 
-/* Unpredictable bytes from the kernel, getrandom(2). Any thread. 0 or a negative errno. */
+/* Unpredictable bytes from the kernel, getentropy(3). Any thread. 0 or a negative errno. */
 int rvcm_rng_secure(void *buf, size_t len);
 
 #endif
