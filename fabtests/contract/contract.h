@@ -70,7 +70,8 @@ struct contract_list {
 };
 
 extern const struct contract_list contract_life_tests, contract_cm_tests, contract_end_tests,
-	contract_send_tests;
+	contract_send_tests, contract_queue_tests, contract_posted_tests, contract_rdma_tests,
+	contract_access_tests, contract_wake_tests, contract_many_tests;
 
 /* Run all lists on all targets as one group; returns what main returns. */
 int contract_main(const char *group, const struct contract_target *targets, size_t n);
@@ -204,6 +205,7 @@ struct contract_link {
 	struct rvcm_addr addr;
 	char ctx[2]; /* their addresses are the QPs' ctx */
 	char listener_ctx;
+	void *listener_id; /* the listener's ctx, for links that share it */
 };
 
 /* CQs, receive side, QPs and the listener, but no connection. */

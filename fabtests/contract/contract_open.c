@@ -184,6 +184,7 @@ void contract_link_open(struct contract *c, struct contract_link *link,
 		link->attr[i] = attr_of(link, i, conf);
 		link->qp[i] = contract_qp(c, i, &link->attr[i]);
 	}
+	link->listener_id = &link->listener_ctx;
 	link->listener = contract_listen(c, 1, &link->listener_ctx, &link->addr);
 }
 
@@ -192,7 +193,7 @@ void contract_link_connect(struct contract *c, struct contract_link *link)
 	const struct contract_event *event;
 
 	assert_int_equal(c->side[0].ops->connect(link->qp[0], &link->addr, "hello", 5), 0);
-	event = contract_event(c, 1, &link->listener_ctx, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	event = contract_event(c, 1, link->listener_id, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	assert_int_equal(c->side[1].ops->accept(event->ev.req, link->qp[1], "world", 5), 0);
 	contract_event(c, 0, &link->ctx[0], RVCM_DEV_EVENT_ESTABLISHED);
 	contract_event(c, 1, &link->ctx[1], RVCM_DEV_EVENT_ESTABLISHED);

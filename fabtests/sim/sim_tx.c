@@ -156,6 +156,19 @@ static bool completes_early(struct sim_qp *qp, const struct sim_wr *wr)
 	return dev->early == SIM_EARLY_ALWAYS;
 }
 
+static struct sim_payload *gather(const struct sim_wr *wr)
+{
+	struct sim_payload *payload = sim_payload_new(NULL, wr->length);
+	size_t done = 0;
+
+	for (uint32_t i = 0; i < wr->n_sge; i++) {
+		if (wr->sge[i].length)
+			memcpy(payload->data + done, wr->sge[i].addr, wr->sge[i].length);
+		done += wr->sge[i].length;
+	}
+	return payload;
+}
+
 static struct sim_packet *make_packet(struct sim_qp *qp, uint64_t index, const struct sim_wr *wr)
 {
 	struct sim_packet *packet = sim_wire_packet(qp->wire, !qp->end, packet_kind[wr->op]);
@@ -189,6 +202,8 @@ static void launch(struct sim_qp *qp, uint64_t index)
 	struct sim_wr *wr = wr_at(qp, index);
 	struct sim_net *net = dev_of(qp)->net;
 
+	if (!reads(wr) && !wr->payload)
+		wr->payload = gather(wr);
 	qp->reads += reads(wr);
 	qp->unacked++;
 	/* A WR that fails may have reached the peer all the same. */
@@ -266,19 +281,6 @@ static int check_wr(struct sim_qp *qp, const struct rvcm_dev_wr *wr, size_t *tot
 	return rc;
 }
 
-static struct sim_payload *gather(const struct rvcm_dev_wr *wr, size_t total)
-{
-	struct sim_payload *payload = sim_payload_new(NULL, total);
-	size_t done = 0;
-
-	for (uint32_t i = 0; i < wr->n_sge; i++) {
-		if (wr->sge[i].length)
-			memcpy(payload->data + done, wr->sge[i].addr, wr->sge[i].length);
-		done += wr->sge[i].length;
-	}
-	return payload;
-}
-
 static enum rvcm_status draw_error(struct sim_dev *dev)
 {
 	if (dev->fail_op && --dev->fail_op == 0)
@@ -305,8 +307,9 @@ static void enqueue(struct sim_qp *qp, const struct rvcm_dev_wr *from, size_t to
 	wr->compare = from->compare;
 	wr->swap = from->swap;
 	wr->inject = draw_error(dev_of(qp));
-	if (!reads(wr))
-		wr->payload = gather(from, total);
+	/* Behind a fence, earlier reads may still fill the memory. */
+	if (!reads(wr) && (!(wr->flags & RVCM_DEV_WR_FENCE) || (wr->flags & RVCM_DEV_WR_INLINE)))
+		wr->payload = gather(wr);
 	if (!(wr->flags & RVCM_DEV_WR_INLINE))
 		sim_mem_use(wr->sge, wr->n_sge, 1);
 }

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queues and their limits: signalling, a full send queue, no receive, flushing. */
+#include "contract/contract.h"
+
+#include <errno.h>
+
+static const struct rvcm_dev_wr silent = { .op = RVCM_DEV_OP_SEND };
+static const struct rvcm_dev_wr signalled = { .op = RVCM_DEV_OP_SEND,
+					      .flags = RVCM_DEV_WR_SIGNALED };
+
+static struct rvcm_dev_wr numbered(struct rvcm_dev_wr wr, uint64_t wr_id)
+{
+	wr.wr_id = wr_id;
+	return wr;
+}
+
+static void take_and_release(struct contract *c, struct contract_link *link, int side)
+{
+	struct rvcm_dev_wc wc = contract_wc_ok(c, side, 0, RVCM_DEV_OP_RECV);
+
+	contract_release(c, side, link->pool[side], wc.rx);
+}
+
+static void only_signalled_ones_complete(struct contract *c)
+{
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, NULL);
+	contract_buf(c, 0, &buf, 64, 0);
+	for (uint32_t i = 0; i < 400; i++) {
+		bool mark = i % 16 == 15;
+		struct rvcm_dev_wr wr = numbered(mark ? signalled : silent, i);
+
+		assert_int_equal(contract_post(c, link.qp[0], &buf, 0, i % 64, wr), 0);
+		take_and_release(c, &link, 1);
+		if (mark)
+			contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
+	}
+	contract_quiet(c);
+}
+
+/* Post until the queue is full; returns how many that were. */
+static uint32_t fill_queue(struct contract *c, struct contract_link *link,
+			   const struct contract_buf *buf)
+{
+	uint32_t n = 0;
+	int rc;
+
+	while ((rc = contract_post(c, link->qp[0], buf, 0, 1, numbered(signalled, n))) == 0) {
+		n++;
+		assert_true(n < 1000000);
+	}
+	assert_int_equal(rc, -EAGAIN);
+	return n;
+}
+
+static void a_full_queue_says_so_and_recovers(struct contract *c)
+{
+	const struct contract_link_conf conf = { .sq_depth = 16 };
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &buf, 1, 0);
+	for (int round = 0; round < 5; round++) {
+		uint32_t n;
+
+		/* A slot is free again when its completion was polled. */
+		contract_hold(c, link.cq[0], true);
+		n = fill_queue(c, &link, &buf);
+		assert_true(n >= 16);
+		contract_hold(c, link.cq[0], false);
+		for (uint32_t i = 0; i < n; i++)
+			take_and_release(c, &link, 1);
+		for (uint32_t i = 0; i < n; i++)
+			contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
+	}
+	contract_quiet(c);
+}
+
+/* -- no receive ------------------------------------------------------------------------------- */
+
+static void senders_wait_while_messages_are_held(struct contract *c)
+{
+	enum {
+		COUNT = 8,
+		N = 48
+	};
+	const struct contract_link_conf conf = { .count = COUNT };
+	struct rvcm_dev_wc wc[COUNT];
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &buf, N * 100, 0);
+	contract_fill(buf.data, buf.bytes, 1);
+	for (uint32_t i = 0; i < N; i++)
+		contract_send(c, link.qp[0], &buf, i * 100, 100, i);
+	for (uint32_t i = 0; i < COUNT; i++)
+		wc[i] = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
+	contract_settle(c);
+	assert_int_equal(c->side[1].n_wcs, COUNT);
+	for (uint32_t i = 0; i < N; i++) {
+		assert_memory_equal(wc[i % COUNT].data, buf.data + i * 100, 100);
+		contract_release(c, 1, link.pool[1], wc[i % COUNT].rx);
+		if (i + COUNT < N)
+			wc[i % COUNT] = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
+	}
+	for (uint32_t i = 0; i < N; i++)
+		contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
+	contract_quiet(c);
+}
+
+/* Messages that wait for a receive do not hold up the answers to our own reads. */
+static void a_read_passes_messages_that_wait(struct contract *c)
+{
+	const struct contract_link_conf conf = { .count = 2 };
+	struct contract_link link;
+	struct contract_buf out, target, sink;
+	struct rvcm_dev_wc wc[2];
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &out, 1000, 0);
+	contract_buf(c, 0, &target, 5000, RVCM_DEV_ACCESS_REMOTE_READ);
+	contract_buf(c, 1, &sink, 5000, RVCM_DEV_ACCESS_LOCAL_WRITE);
+	contract_fill(target.data, 5000, 3);
+	for (uint32_t i = 0; i < 10; i++)
+		contract_send(c, link.qp[0], &out, 0, 1000, i);
+	for (int i = 0; i < 2; i++)
+		wc[i] = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
+	contract_settle(c);
+	assert_int_equal(contract_post(c, link.qp[1], &sink, 0, 5000,
+				       (struct rvcm_dev_wr) {
+					       .wr_id = 77,
+					       .op = RVCM_DEV_OP_READ,
+					       .flags = RVCM_DEV_WR_SIGNALED,
+					       .raddr = (uintptr_t)target.data,
+					       .rkey = target.mr->rkey,
+				       }),
+			 0);
+	contract_wc_ok(c, 1, 77, RVCM_DEV_OP_READ);
+	contract_check(sink.data, 5000, 3);
+	for (int i = 0; i < 2; i++)
+		contract_release(c, 1, link.pool[1], wc[i].rx);
+	for (int i = 0; i < 8; i++)
+		take_and_release(c, &link, 1);
+	for (uint32_t i = 0; i < 10; i++)
+		contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
+	contract_quiet(c);
+}
+
+/* The sender's queue after a failure: OK ones, then (if any) errors, every WR once and in order. */
+static void check_failed_queue(struct contract *c, int side, uint32_t n, bool need_error)
+{
+	bool failed = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rvcm_dev_wc wc = contract_wc(c, side);
+
+		assert_int_equal(wc.wr_id, i);
+		assert_true(!failed || wc.status != RVCM_STATUS_OK);
+		failed |= wc.status != RVCM_STATUS_OK;
+	}
+	assert_true(failed || !need_error);
+}
+
+static void no_receive_for_too_long_ends_the_connection(struct contract *c)
+{
+	const struct contract_link_conf conf = { .count = 2, .rnr_timeout_ns = 20 * CONTRACT_MS };
+	bool placed = c->side[0].dev->attr.caps & RVCM_DEV_CAP_PLACED;
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &buf, 100, 0);
+	for (uint32_t i = 0; i < 6; i++)
+		contract_send(c, link.qp[0], &buf, 0, 100, i);
+	for (int i = 0; i < 2; i++) {
+		const struct contract_event *event =
+			contract_event(c, i, &link.ctx[i], RVCM_DEV_EVENT_DISCONNECTED);
+
+		assert_int_not_equal(event->ev.status, RVCM_STATUS_OK);
+	}
+	contract_detach(c, link.qp[0]);
+	check_failed_queue(c, 0, 6, placed);
+	for (int i = 0; i < 2; i++)
+		take_and_release(c, &link, 1);
+	contract_quiet(c);
+}
+
+static void a_message_too_long_for_the_pool_ends_the_connection(struct contract *c)
+{
+	const struct contract_link_conf conf = { .message_bytes = 1000 };
+	bool placed = c->side[0].dev->attr.caps & RVCM_DEV_CAP_PLACED;
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &buf, 1001, 0);
+	contract_send(c, link.qp[0], &buf, 0, 1000, 0);
+	contract_send(c, link.qp[0], &buf, 0, 1001, 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_not_equal(
+			contract_event(c, i, &link.ctx[i], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
+			RVCM_STATUS_OK);
+	contract_detach(c, link.qp[0]);
+	check_failed_queue(c, 0, 2, placed);
+	take_and_release(c, &link, 1);
+	contract_quiet(c);
+}
+
+/* -- flushing --------------------------------------------------------------------------------- */
+
+static void detach_flushes_each_wr_once(struct contract *c)
+{
+	enum {
+		N = 40
+	};
+	const struct contract_link_conf conf = { .count = 4 };
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &buf, 1000, 0);
+	for (uint32_t i = 0; i < N; i++)
+		contract_send(c, link.qp[0], &buf, 0, 1000, i);
+	contract_detach(c, link.qp[0]);
+	/* The memory is ours again as soon as detach returns, the completions are there. */
+	contract_fill(buf.data, 1000, 99);
+	contract_pump(c);
+	assert_int_equal(c->side[0].n_wcs, N);
+	check_failed_queue(c, 0, N, false);
+	contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED);
+	contract_event(c, 1, &link.ctx[1], RVCM_DEV_EVENT_DISCONNECTED);
+	while (c->side[1].n_taken < c->side[1].n_wcs)
+		take_and_release(c, &link, 1);
+}
+
+/* Unsignalled WRs report their flush too; those that were done before do not. */
+static void detach_flushes_unsignalled_wrs(struct contract *c)
+{
+	enum {
+		N = 40
+	};
+	const struct contract_link_conf conf = { .count = 4 };
+	struct contract_link link;
+	struct contract_buf buf;
+	uint64_t next = 0;
+	size_t n;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &buf, 1000, 0);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(contract_post(c, link.qp[0], &buf, 0, 1000, numbered(silent, i)),
+				 0);
+	contract_detach(c, link.qp[0]);
+	contract_pump(c);
+	n = c->side[0].n_wcs;
+	for (size_t i = 0; i < n; i++) {
+		struct rvcm_dev_wc wc = contract_wc(c, 0);
+
+		assert_int_not_equal(wc.status, RVCM_STATUS_OK);
+		assert_int_equal(wc.wr_id, i ? next : wc.wr_id);
+		next = wc.wr_id + 1;
+	}
+	assert_true(n == 0 || next == N);
+}
+
+static void detach_of_an_idle_qp_yields_nothing(struct contract *c)
+{
+	struct contract_link link;
+
+	contract_link_up(c, &link, NULL);
+	contract_detach(c, link.qp[0]);
+	contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED);
+	contract_event(c, 1, &link.ctx[1], RVCM_DEV_EVENT_DISCONNECTED);
+	contract_detach(c, link.qp[1]);
+	contract_quiet(c);
+}
+
+static void close_takes_completions_with_it(struct contract *c)
+{
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, NULL);
+	contract_buf(c, 0, &buf, 1000, 0);
+	contract_hold(c, link.cq[0], true);
+	contract_hold(c, link.cq[1], true);
+	for (uint32_t i = 0; i < 10; i++)
+		contract_send(c, link.qp[0], &buf, 0, 1000, i);
+	contract_settle(c);
+	contract_detach(c, link.qp[0]);
+	contract_close(c, link.qp[0]);
+	contract_detach(c, link.qp[1]);
+	contract_close(c, link.qp[1]);
+	contract_hold(c, link.cq[0], false);
+	contract_hold(c, link.cq[1], false);
+	contract_settle(c);
+	assert_int_equal(c->side[0].n_wcs, 0);
+	assert_int_equal(c->side[1].n_wcs, 0);
+}
+
+/* Messages of a closed connection are still held, and count, until released. */
+static void held_messages_outlive_their_qp(struct contract *c)
+{
+	struct contract_link link;
+	struct contract_buf buf;
+	struct rvcm_dev_wc wc;
+
+	contract_link_up(c, &link, NULL);
+	contract_buf(c, 0, &buf, 1000, 0);
+	contract_fill(buf.data, 1000, 4);
+	contract_send(c, link.qp[0], &buf, 0, 1000, 0);
+	wc = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
+	contract_detach(c, link.qp[1]);
+	contract_close(c, link.qp[1]);
+	contract_settle(c);
+	contract_check(wc.data, 1000, 4);
+	contract_release(c, 1, link.pool[1], wc.rx);
+}
+
+static const struct contract_test tests[] = {
+	CONTRACT_TEST(only_signalled_ones_complete),
+	CONTRACT_TEST(a_full_queue_says_so_and_recovers),
+	CONTRACT_TEST(senders_wait_while_messages_are_held),
+	CONTRACT_TEST_CAPS(a_read_passes_messages_that_wait, RVCM_DEV_CAP_READ),
+	CONTRACT_TEST(no_receive_for_too_long_ends_the_connection),
+	CONTRACT_TEST(a_message_too_long_for_the_pool_ends_the_connection),
+	CONTRACT_TEST(detach_flushes_each_wr_once),
+	CONTRACT_TEST(detach_flushes_unsignalled_wrs),
+	CONTRACT_TEST(detach_of_an_idle_qp_yields_nothing),
+	CONTRACT_TEST(close_takes_completions_with_it),
+	CONTRACT_TEST(held_messages_outlive_their_qp),
+};
+
+const struct contract_list contract_queue_tests = { tests, sizeof(tests) / sizeof(tests[0]) };
