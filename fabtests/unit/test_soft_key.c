@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "unit/unit.h"
+#include "unit/failmem.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include "base/rng.h"
+#include "dev/dev.h"
 #include "dev/soft/key.h"
 #include "dev/soft/wire.h"
 
-#define READ  2u
-#define WRITE 4u
+#define READ  RVCM_DEV_ACCESS_REMOTE_READ
+#define WRITE RVCM_DEV_ACCESS_REMOTE_WRITE
 #define BOTH  (READ | WRITE)
 
 struct fixture {
@@ -151,6 +153,35 @@ static void what_cannot_be_added(void **state)
 	assert_int_equal(rvcm_soft_key_del(&table, first), 0);
 	assert_int_equal(rvcm_soft_key_add(&table, f->memory, 8, READ, &stag), 0);
 	rvcm_soft_key_table_fini(&table);
+}
+
+/* Each allocation fails once: nothing is registered, nothing is lost, and the next try succeeds. */
+static void out_of_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct rvcm_soft_key_table table;
+	uint32_t stag = 7;
+	int failures = 0;
+
+	rvcm_soft_key_table_init(&table, 5, 16);
+	for (unsigned long n = 1;; n++) {
+		int rc;
+
+		failmem_fail_nth(n);
+		rc = rvcm_soft_key_add(&table, f->memory, 8, READ, &stag);
+		if (!failmem_failed()) {
+			assert_int_equal(rc, 0);
+			break;
+		}
+		failures++;
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(stag, 7);
+		assert_int_equal(rvcm_idmap_count(&table.regions), 0);
+	}
+	failmem_fail_nth(0);
+	assert_int_equal(failures, 2);
+	rvcm_soft_key_table_fini(&table);
+	assert_int_equal(failmem_outstanding(), 0);
 }
 
 static void a_dropped_key_is_dead(void **state)
@@ -315,6 +346,7 @@ int main(void)
 		TEST(nothing_may_always_be_touched),
 		TEST(an_empty_region_has_no_bytes),
 		TEST(what_cannot_be_added),
+		TEST(out_of_memory),
 		TEST(a_dropped_key_is_dead),
 		TEST(generations_outlive_254_reuses),
 		TEST(keys_are_distinct_and_scattered),
