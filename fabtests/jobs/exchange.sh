@@ -10,18 +10,20 @@ need_program exchange
 payload() { awk '/^exchange: rank/ { n += $8 } END { printf "%.0f\n", n }' "$log"; }
 all_reported() { [ "$(grep -c "^exchange: rank .* of $1: [1-9]" "$log")" = "$1" ]; }
 
-# job NAME RANKS FLAG...
+# job NAME RANKS ARGUMENT-OF-MPIRUN...
 job() {
 	local name=$1 ranks=$2
 	shift 2
-	over "$name" 300 mpirun -np "$ranks" "$@" "$programs/exchange"
+	over "$name" 300 mpirun -np "$ranks" "$@"
 	ok "$name: ends well" passed
 	ok "$name: every rank reports" all_reported "$ranks"
 	carried "$name" "$ranks" "$(payload)"
 }
 
-job "2 ranks, provider named" 2 "${named[@]}"
-job "4 ranks" 4 "${forced[@]}"
-job "2 ranks, no configuration files" 2 "${forced[@]}" --mca mca_base_param_files none
-negative "2 ranks" mpirun -np 2 "${forced[@]}" "$programs/exchange"
+program=$programs/exchange
+job "2 ranks, provider named" 2 "${named[@]}" "$program"
+job "4 ranks" 4 "${forced[@]}" "$program"
+job "2 ranks, no configuration files" 2 "${forced[@]}" --mca mca_base_param_files none "$program"
+job "2 ranks, several threads" 2 "${forced[@]}" "$program" -t
+negative "2 ranks" mpirun -np 2 "${forced[@]}" "$program"
 finish

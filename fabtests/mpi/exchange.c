@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * exchange [-m BYTES] [-l] [PHASE...]: MPI messages of every kind, every byte checked.
+ * exchange [-t] [-m BYTES] [-l] [PHASE...]: MPI messages of every kind, every byte checked.
  *
  * Runs the phases (all of them, or those named) one after the other on every rank.  A wrong byte, a
  * wrong status or a call that breaks MPI's rules ends the job with MPI_Abort.  At the end rank 0
@@ -22,7 +22,8 @@
 #define BYTES_MAX ((size_t)16 << 20)
 
 static const struct exchange_phase *const parts[] = { exchange_p2p_phases, exchange_match_phases,
-						      exchange_coll_phases };
+						      exchange_coll_phases,
+						      exchange_thread_phases };
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))
 
 struct payload_key exchange_send_key(struct exchange *x, int dest, int tag, size_t size,
@@ -114,6 +115,8 @@ static int run_phases(struct exchange *x, char **names, int n)
 	int run = 0;
 
 	for (size_t i = 0; i < N_PARTS; i++) {
+		if (parts[i] == exchange_thread_phases && !x->threads)
+			continue;
 		for (const struct exchange_phase *p = parts[i]; p->name; p++) {
 			if (!wanted(p->name, names, n))
 				continue;
@@ -155,13 +158,16 @@ static int parse(struct exchange *x, int argc, char **argv)
 	int c;
 
 	x->bytes_max = BYTES_MAX;
-	while ((c = getopt(argc, argv, "lm:")) != -1) {
+	while ((c = getopt(argc, argv, "lm:t")) != -1) {
 		switch (c) {
 		case 'l':
 			list_phases();
 			exit(0);
 		case 'm':
 			x->bytes_max = strtoul(optarg, NULL, 0);
+			break;
+		case 't':
+			x->threads = 1;
 			break;
 		default:
 			return -1;
@@ -173,19 +179,21 @@ static int parse(struct exchange *x, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct exchange x = { 0 };
-	int run;
+	int run, level;
 
 	if (parse(&x, argc, argv)) {
-		fprintf(stderr, "usage: exchange [-m BYTES (up to 16 MiB)] [-l] [PHASE...]\n");
+		fprintf(stderr, "usage: exchange [-t] [-m BYTES (up to 16 MiB)] [-l] [PHASE...]\n");
 		return 2;
 	}
-	MPI_Init(&argc, &argv);
+	MPI_Init_thread(&argc, &argv, x.threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &x.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &x.ranks);
 	if (x.ranks < 2) {
 		fprintf(stderr, "exchange: needs at least two ranks\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
+	x.phase = "start";
+	EXPECT(&x, !x.threads || level == MPI_THREAD_MULTIPLE);
 	make_sizes(&x);
 	run = run_phases(&x, argv + optind, argc - optind);
 	if (run == 0) {

@@ -12,6 +12,7 @@ struct exchange {
 	int rank;            /* in MPI_COMM_WORLD */
 	int ranks;           /* of MPI_COMM_WORLD, at least 2 */
 	size_t bytes_max;    /* largest message */
+	int threads;         /* MPI_THREAD_MULTIPLE is asked for */
 	const char *phase;   /* what runs now, for messages */
 	uint64_t checks;     /* messages and results compared */
 	uint64_t bytes_sent; /* payload sent by point-to-point calls to other ranks */
@@ -25,9 +26,10 @@ struct exchange_phase {
 	void (*run)(struct exchange *x);
 };
 
-extern const struct exchange_phase exchange_p2p_phases[];   /* ends with a NULL name */
-extern const struct exchange_phase exchange_match_phases[]; /* ends with a NULL name */
-extern const struct exchange_phase exchange_coll_phases[];  /* ends with a NULL name */
+extern const struct exchange_phase exchange_p2p_phases[];    /* ends with a NULL name */
+extern const struct exchange_phase exchange_match_phases[];  /* ends with a NULL name */
+extern const struct exchange_phase exchange_coll_phases[];   /* ends with a NULL name */
+extern const struct exchange_phase exchange_thread_phases[]; /* ends with a NULL name */
 
 /* Count a message of ours: the key of what rank sends to dest; dest's rank is that of
  * MPI_COMM_WORLD. */
