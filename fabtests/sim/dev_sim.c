@@ -239,6 +239,9 @@ static void free_objects(struct sim_dev *dev)
 
 	while ((shell = dev->shells)) {
 		dev->shells = shell->next;
+		/* Resuming may have set those of a closed QP again. */
+		if (shell->kind == SIM_SHELL_QP)
+			sim_qp_cancel_events(rvcm_container_of(shell, struct sim_qp, shell));
 		free(object_of(shell));
 	}
 }

@@ -406,6 +406,7 @@ int sim_qp_attach(struct rvcm_dev_qp *qp);
 void sim_qp_detach(struct rvcm_dev_qp *qp);
 /* The connection is lost for this end. */
 void sim_qp_fail(struct sim_qp *qp, enum rvcm_status status);
+void sim_qp_cancel_events(struct sim_qp *qp);
 void sim_qp_notice_after(struct sim_qp *qp, uint64_t ns, enum rvcm_status status);
 
 int sim_tx_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);

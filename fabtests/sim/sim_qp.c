@@ -68,14 +68,20 @@ int sim_qp_attach(struct rvcm_dev_qp *base)
 	return 0;
 }
 
-/* Everything that ends with the caller's interest, whether by detach or by close. */
-static void part(struct sim_qp *qp)
+void sim_qp_cancel_events(struct sim_qp *qp)
 {
 	struct sim_net *net = sim_dev_of(qp->base.dev)->net;
 
-	qp->detached = true;
+	sim_event_cancel(net, &qp->cm);
+	sim_event_cancel(net, &qp->notice);
 	sim_event_cancel(net, &qp->retry);
 	sim_event_cancel(net, &qp->kick);
+}
+
+/* Everything that ends with the caller's interest, whether by detach or by close. */
+static void part(struct sim_qp *qp)
+{
+	qp->detached = true;
 	sim_tx_abort(qp, RVCM_STATUS_FLUSHED);
 	sim_rx_abort(qp);
 	sim_wire_leave(qp);
@@ -106,12 +112,11 @@ void sim_qp_close(struct rvcm_dev_qp *base)
 	if (wire)
 		wire->end[qp->end] = NULL;
 	qp->closing = true;
+	sim_rx_close(qp);
 	part(qp);
-	sim_event_cancel(dev->net, &qp->cm);
-	sim_event_cancel(dev->net, &qp->notice);
 	sim_cm_forget(dev, qp, NULL);
 	sim_cq_forget(qp->cq, qp);
-	sim_rx_close(qp);
+	sim_qp_cancel_events(qp);
 	if (wire)
 		sim_wire_put(wire);
 	qp->wire = NULL;
