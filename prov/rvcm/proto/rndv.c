@@ -190,13 +190,14 @@ void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_me
  */
 void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
 {
-	bool link_failed =
-		status == RVCM_STATUS_FLUSHED || !recv->peer->conn || !recv->peer->conn->up;
+	const struct rvcm_conn *conn = recv->peer->conn;
+	bool link_failed;
 
 	assert(recv->reads > 0);
 	recv->reads--;
-	if (recv->status == RVCM_STATUS_OK || recv->status == RVCM_STATUS_FLUSHED)
-		recv->status = status != RVCM_STATUS_OK ? status : recv->status;
+	if (recv->status == RVCM_STATUS_OK || status == RVCM_STATUS_FLUSHED)
+		recv->status = status;
+	link_failed = recv->status == RVCM_STATUS_FLUSHED || !conn || !conn->up;
 	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
 		finish(recv);
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parser of peers' messages: what it reads, and that it reads nothing else. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/unit.h"
+#include "base/le.h"
+#include "base/rng.h"
+#include "conn/conn.h"
+#include "proto/parse.h"
+
+static const uint8_t eager[] = {
+	1,   3,   0,   0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, /* tagged, CQ data */
+	9,   0,   0,   0, 0, 0, 0, 1,                         /* data */
+	'a', 'b', 'c',
+};
+
+static const uint8_t rts[] = {
+	2,   1,   0,   0,   5,   0,   0,   1,   1, 0, 0, 0, 0, 0, 0, 0, /* op_id, tag */
+	0,   1,   0,   0,   0,   0,   0,   0,   2, 0, 0, 0, 0, 0, 0, 0, /* length, rails */
+	1,   2,   3,   4,   5,   6,   7,   8,   4, 3, 2, 1, 0, 0, 0, 0, /* address, rkey */
+	255, 254, 255, 255, 255, 255, 255, 255, 4, 3, 2, 1, 7, 0, 0, 0, /* as high as it goes */
+};
+
+static const uint8_t fin[] = {
+	3, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0,
+};
+
+static const uint8_t off[] = { 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+static const uint8_t on[] = { 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+
+static const struct {
+	const uint8_t *bytes;
+	size_t n;
+	size_t n_min; /* a prefix that long or longer is a message too */
+} good[] = {
+	{ eager, sizeof(eager), 24 },      { rts, sizeof(rts), sizeof(rts) },
+	{ fin, sizeof(fin), sizeof(fin) }, { off, sizeof(off), sizeof(off) },
+	{ on, sizeof(on), sizeof(on) },
+};
+
+static void fields_are_read(void **state)
+{
+	struct rvcm_parse out;
+
+	(void)state;
+	assert_null(rvcm_parse_message(eager, sizeof(eager), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_EAGER);
+	assert_int_equal(out.flags, RVCM_MESSAGE_TAGGED | RVCM_MESSAGE_CQ_DATA);
+	assert_int_equal(out.tag, 0x0807060504030201);
+	assert_int_equal(out.data, 0x0100000000000009);
+	assert_int_equal(out.length, 3);
+	assert_ptr_equal(out.payload, eager + 24);
+
+	assert_null(rvcm_parse_message(rts, sizeof(rts), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_RTS);
+	assert_int_equal(out.op_id, 0x01000005);
+	assert_int_equal(out.length, 256);
+	assert_int_equal(out.n_rails, 2);
+	assert_ptr_equal(out.rails, rts + 32);
+	assert_int_equal(out.data, 0);
+
+	assert_null(rvcm_parse_message(fin, sizeof(fin), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_FIN);
+	assert_int_equal(out.status, RVCM_STATUS_TRUNCATED);
+
+	assert_null(rvcm_parse_message(off, sizeof(off), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_EAGER_OFF);
+	assert_null(rvcm_parse_message(on, sizeof(on), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_EAGER_ON);
+}
+
+/* From a newer peer. */
+static void an_unknown_status_is_general(void **state)
+{
+	uint8_t msg[sizeof(fin)];
+	struct rvcm_parse out;
+
+	(void)state;
+	memcpy(msg, fin, sizeof(fin));
+	rvcm_le32_put(msg + 16, 0xfffffff0);
+	assert_null(rvcm_parse_message(msg, sizeof(msg), &out));
+	assert_int_equal(out.status, RVCM_STATUS_GENERAL);
+}
+
+/* Each length on a piece of memory of its own, so that a sanitizer sees reading beyond it. */
+static void no_prefix_is_taken_for_the_whole(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		for (size_t n = 0; n < good[i].n; n++) {
+			uint8_t *copy = malloc(n ? n : 1);
+			struct rvcm_parse out;
+			const char *why;
+
+			if (n)
+				memcpy(copy, good[i].bytes, n);
+			why = rvcm_parse_message(copy, n, &out);
+			assert_int_equal(why == NULL, n >= good[i].n_min);
+			free(copy);
+		}
+}
+
+static void check_promises(const uint8_t *bytes, size_t n, const struct rvcm_parse *out)
+{
+	assert_in_range(out->op, RVCM_MESSAGE_EAGER, RVCM_MESSAGE_EAGER_ON);
+	assert_true((out->flags & ~3u) == 0);
+	if (out->op == RVCM_MESSAGE_EAGER)
+		assert_true(out->payload >= bytes && out->payload + out->length == bytes + n);
+	if (out->op != RVCM_MESSAGE_RTS)
+		return;
+	assert_in_range(out->n_rails, 1, RVCM_CONN_DEVS_MAX);
+	assert_ptr_equal(out->rails + out->n_rails, bytes + n);
+	for (uint32_t i = 0; i < out->n_rails; i++)
+		assert_true(rvcm_le64_get(out->rails[i].address) <= UINT64_MAX - out->length);
+}
+
+static void mutations_keep_the_promises(void **state)
+{
+	struct rvcm_rng rng;
+	uint32_t accepted = 0;
+
+	(void)state;
+	rvcm_rng_init(&rng, 11);
+	for (int i = 0; i < 200000; i++) {
+		size_t which = rvcm_rng_below(&rng, sizeof(good) / sizeof(good[0]));
+		size_t n = good[which].n - rvcm_rng_below(&rng, 3);
+		uint8_t *copy = malloc(n + 16);
+		struct rvcm_parse out;
+
+		memset(copy, 0, n + 16);
+		memcpy(copy, good[which].bytes, n);
+		n += rvcm_rng_below(&rng, 17);
+		for (uint64_t k = rvcm_rng_below(&rng, 4); k > 0; k--)
+			copy[rvcm_rng_below(&rng, n)] = (uint8_t)rvcm_rng_next(&rng);
+		if (!rvcm_parse_message(copy, n, &out)) {
+			check_promises(copy, n, &out);
+			accepted++;
+		}
+		free(copy);
+	}
+	assert_in_range(accepted, 10000, 190000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fields_are_read),
+		cmocka_unit_test(an_unknown_status_is_general),
+		cmocka_unit_test(no_prefix_is_taken_for_the_whole),
+		cmocka_unit_test(mutations_keep_the_promises),
+	};
+
+	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
+}

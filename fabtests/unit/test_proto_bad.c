@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A peer that breaks the format: its conn ends with a protocol error and the reason in words, what
+ * was pending with it fails once, and nobody else notices.
+ */
+#include <string.h>
+
+#include "unit/proto_world.h"
+#include "base/le.h"
+#include "proto/message.h"
+
+#define TAGGED RVCM_EP_TAGGED
+#define ANY    RVCM_EP_SOURCE_NONE
+#define CTX(n) ((void *)(uintptr_t)(0x1000 + (n)))
+#define OK     RVCM_STATUS_OK
+
+/* Written as op, flags, reserved 2, op_id 4, tag 8, then the body. */
+#define HDR(op, flags, id) op, flags, 0, 0, id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+#define RTS(len7, n_rails) 0, 0, 0, 0, 0, 0, 0, len7, n_rails, 0, 0, 0, 0, 0, 0, 0
+#define RAIL(addr7, rail)  0, 0, 0, 0, 0, 0, 0, addr7, 1, 2, 3, 4, rail, 0, 0, 0
+
+static const struct {
+	const char *why;
+	size_t n;
+	uint8_t bytes[176];
+} bad[] = {
+	{ "short message", 0, { 0 } },
+	{ "short message", 15, { HDR(1, 0, 0) } },
+	{ "unknown op", 16, { HDR(0, 0, 0) } },
+	{ "unknown op", 16, { HDR(6, 0, 0) } },
+	{ "unknown op", 16, { HDR(255, 0, 0) } },
+	{ "flags that the op does not have", 16, { HDR(1, 4, 0) } },
+	{ "flags that the op does not have", 16, { HDR(1, 0x80, 0) } },
+	{ "flags that the op does not have", 24, { HDR(3, 1, 1) } },
+	{ "flags that the op does not have", 24, { HDR(4, 2, 0) } },
+	{ "flags that the op does not have", 16, { HDR(5, 1, 0) } },
+	{ "reserved bits are set", 16, { 1, 0, 1, 0 } },
+	{ "reserved bits are set", 16, { 1, 0, 0, 0x80 } },
+	{ "operation id where there is none, or none where there is one", 16, { HDR(1, 0, 7) } },
+	{ "operation id where there is none, or none where there is one", 16, { HDR(4, 0, 7) } },
+	{ "operation id where there is none, or none where there is one", 24, { HDR(3, 0, 0) } },
+	{ "operation id where there is none, or none where there is one",
+	  48,
+	  { HDR(2, 0, 0), RTS(0, 1), RAIL(0, 0) } },
+	{ "a tag without the flag", 16, { 1, 0, 0, 0, 0, 0, 0, 0, 1 } },
+	{ "a tag without the flag", 16, { 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 } },
+	{ "short EAGER", 23, { HDR(1, 2, 0) } },
+	{ "short RTS", 16, { HDR(2, 0, 1) } },
+	{ "short RTS", 31, { HDR(2, 0, 1), RTS(0, 1) } },
+	{ "short RTS", 32, { HDR(2, 2, 1), RTS(0, 1) } },
+	{ "RTS: bad number of rails", 32, { HDR(2, 0, 1), RTS(0, 0) } },
+	{ "RTS: bad number of rails", 176, { HDR(2, 0, 1), RTS(0, 9) } },
+	{ "RTS: length does not fit its number of rails", 32, { HDR(2, 0, 1), RTS(0, 1) } },
+	{ "RTS: length does not fit its number of rails", 47, { HDR(2, 0, 1), RTS(0, 1) } },
+	{ "RTS: length does not fit its number of rails", 49, { HDR(2, 0, 1), RTS(0, 1) } },
+	{ "RTS: length does not fit its number of rails", 48, { HDR(2, 0, 1), RTS(0, 2) } },
+	{ "RTS: reserved bits are set",
+	  48,
+	  { HDR(2, 0, 1), 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, RAIL(0, 0) } },
+	{ "RTS: rail out of range", 48, { HDR(2, 0, 1), RTS(0, 1), RAIL(0, 8) } },
+	{ "RTS: reserved bits of a rail are set",
+	  48,
+	  { HDR(2, 0, 1), RTS(0, 1), 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 1, 0 } },
+	{ "RTS: address and length overflow", 48, { HDR(2, 0, 1), RTS(0x80, 1), RAIL(0x80, 0) } },
+	{ "RTS: address and length overflow",
+	  64,
+	  { HDR(2, 0, 1), RTS(0xff, 2), RAIL(0, 0), RAIL(0x01, 1) } },
+	{ "FIN: bad length", 16, { HDR(3, 0, 1) } },
+	{ "FIN: bad length", 23, { HDR(3, 0, 1) } },
+	{ "FIN: bad length", 25, { HDR(3, 0, 1) } },
+	{ "FIN: reserved bits are set", 24, { HDR(3, 0, 1), 0, 0, 0, 0, 1 } },
+	{ "FIN for an operation that is not announced", 24, { HDR(3, 0, 1) } },
+	{ "a message without a body has one", 17, { HDR(4, 0, 0) } },
+	{ "a message without a body has one", 17, { HDR(5, 0, 0) } },
+};
+
+#define N_BAD (sizeof(bad) / sizeof(bad[0]))
+
+/* Node 2 sends nonsense to node 1, which has business with both 0 and 2. */
+static void check_row(size_t i)
+{
+	struct world *w = world_new();
+	struct rvcm_ep_stats stats;
+	const struct world_comp *got;
+	char out[1000], in[4][1000];
+
+	world_open(w);
+	world_connect(w, 1, 2);
+	world_connect(w, 1, 0);
+	assert_int_equal(world_recv(w, 1, in[0], 10, WORLD_SOURCE(2), 1, 0, CTX(0)), 0);
+	assert_int_equal(world_recv(w, 1, in[1], 10, WORLD_SOURCE(0), 1, 0, CTX(1)), 0);
+	assert_int_equal(world_recv(w, 1, in[2], 10, ANY, 1, 0, CTX(2)), 0);
+	assert_int_equal(world_send(w, 1, 2, out, 1000, 1, TAGGED, CTX(3)), 0);
+	fake_conn_inject(world_conn(w, 1, 2), bad[i].bytes, bad[i].n);
+	world_run(w);
+
+	assert_int_equal(w->net.faults, 1);
+	assert_int_equal(w->net.fault_status, RVCM_STATUS_PROTOCOL);
+	if (strcmp(w->net.fault_text, bad[i].why) != 0)
+		fail_msg("row %zu: \"%s\", want \"%s\"", i, w->net.fault_text, bad[i].why);
+	rvcm_ep_stats(w->nodes[1].ep, &stats);
+	assert_int_equal(stats.malformed, 1);
+	got = world_expect(w, 1, CTX(3), RVCM_STATUS_PROTOCOL, 0);
+	assert_string_equal(got->text, bad[i].why);
+	world_expect(w, 1, CTX(0), RVCM_STATUS_PROTOCOL, 0);
+	world_none(w, 1);
+	assert_int_equal(w->net.n_mrs, 0);
+
+	assert_int_equal(world_send(w, 0, 1, "a", 1, 1, TAGGED, NULL), 0);
+	world_run(w);
+	world_expect(w, 1, CTX(1), OK, 1);
+	/* The peer may come back, and begins anew. */
+	assert_int_equal(world_send(w, 2, 1, "b", 1, 1, TAGGED, NULL), 0);
+	world_run(w);
+	world_expect(w, 1, CTX(2), OK, 1);
+	world_close(w);
+}
+
+static void each_row(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_BAD; i++)
+		check_row(i);
+}
+
+static uint8_t rts_id[4];
+
+static void note_id(void *ctx, const struct rvcm_conn *from, const uint8_t *data, size_t bytes)
+{
+	(void)ctx;
+	(void)from;
+	(void)bytes;
+	if (data[0] == RVCM_MESSAGE_RTS)
+		memcpy(rts_id, data + 4, 4);
+}
+
+/* A FIN must come from the peer that was sent to. */
+static void fin_of_another_peer(void **state)
+{
+	struct world *w = world_new();
+	uint8_t fin[24] = { RVCM_MESSAGE_FIN };
+	char out[1000], in[1000];
+
+	(void)state;
+	world_open(w);
+	world_connect(w, 1, 2);
+	world_connect(w, 1, 0);
+	w->net.tap = note_id;
+	assert_int_equal(world_send(w, 1, 0, out, 1000, 1, 0, CTX(1)), 0);
+	world_run(w);
+	memcpy(fin + 4, rts_id, 4);
+	fake_conn_inject(world_conn(w, 1, 2), fin, sizeof(fin));
+	world_run(w);
+	assert_int_equal(w->net.faults, 1);
+	world_none(w, 1);
+	assert_int_equal(world_recv(w, 0, in, 1000, ANY, 1, 0, CTX(2)), 0);
+	world_run(w);
+	world_expect(w, 1, CTX(1), OK, 0);
+	world_expect(w, 0, CTX(2), OK, 1000);
+	world_close(w);
+}
+
+static void fin_twice(void **state)
+{
+	struct world *w = world_new();
+	uint8_t fin[24] = { RVCM_MESSAGE_FIN };
+	char out[1000], in[1000];
+
+	(void)state;
+	world_open(w);
+	world_connect(w, 1, 0);
+	w->net.tap = note_id;
+	assert_int_equal(world_recv(w, 0, in, 1000, ANY, 1, 0, CTX(2)), 0);
+	assert_int_equal(world_send(w, 1, 0, out, 1000, 1, 0, CTX(1)), 0);
+	world_run(w);
+	world_expect(w, 1, CTX(1), OK, 0);
+	world_expect(w, 0, CTX(2), OK, 1000);
+	memcpy(fin + 4, rts_id, 4);
+	fake_conn_inject(world_conn(w, 1, 0), fin, sizeof(fin));
+	world_run(w);
+	assert_int_equal(w->net.faults, 1);
+	world_none(w, 1);
+	world_close(w);
+}
+
+/* An RTS may claim any length that fits its address: it is truncated like others. */
+static void a_huge_claim_is_only_truncated(void **state)
+{
+	struct world *w = world_new();
+	uint8_t rts[48] = { HDR(RVCM_MESSAGE_RTS, 0, 9), RTS(0x7f, 1), RAIL(0x7f, 0) };
+	char in[10];
+	struct rvcm_ep_iov iov = { in, 10 };
+	struct rvcm_ep_rx rx = { .source = ANY, .iov = &iov, .n_iov = 1, .op_context = CTX(1) };
+
+	(void)state;
+	world_open(w);
+	world_connect(w, 1, 0);
+	fake_conn_inject(world_conn(w, 1, 0), rts, sizeof(rts));
+	world_run(w);
+	assert_int_equal(rvcm_ep_recv(w->nodes[1].ep, &rx), 0);
+	world_run(w);
+	/* There is no such memory; and the FIN that follows is one that node 0 does not know. */
+	world_expect(w, 1, CTX(1), RVCM_STATUS_REMOTE_ACCESS, 0);
+	assert_string_equal(w->net.fault_text, "FIN for an operation that is not announced");
+	world_close(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_row),
+		cmocka_unit_test(fin_of_another_peer),
+		cmocka_unit_test(fin_twice),
+		cmocka_unit_test(a_huge_claim_is_only_truncated),
+	};
+
+	return cmocka_run_group_tests_name("proto_bad", tests, NULL, NULL);
+}
