@@ -6,35 +6,6 @@
 need fi_pingpong libfabric-bin
 
 rounds=100
-port=$((20000 + $$ % 10000))
-listens() { grep -Eq "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$port") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6; }
-while listens; do port=$((port + 1)); done
-
-# pair ADDRESS OPTION...: a server and its client; the client's output, then the server's, are the log.
-# shellcheck disable=SC2317 # called by run
-pair() {
-	local address=$1 server i rc
-	shift
-	fi_pingpong -B "$port" "$@" >"$dir/server.log" 2>&1 &
-	server=$!
-	for i in $(seq 100); do
-		listens && break
-		sleep 0.1
-	done
-	fi_pingpong -P "$port" "$@" "$address"
-	rc=$?
-	if [ "$rc" = 0 ]; then
-		wait "$server"
-		rc=$?
-	else
-		kill "$server" && wait "$server"
-	fi 2>/dev/null
-	echo "server:"
-	cat "$dir/server.log"
-	return "$rc"
-}
-export -f pair listens
-export port dir
 
 # Each line of the client: bytes (rounded down to 1k, 1m), messages sent by each side.
 payload() {

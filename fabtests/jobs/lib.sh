@@ -215,3 +215,33 @@ negative() {
 	ok "$name: fails without the provider" refused
 	ok "$name: the reason is the transport" logged 'No components were able to be opened in the pml|PML cm cannot be selected'
 }
+
+# ---- fi_pingpong ---------------------------------------------------------------------------------------------------
+
+port=$((20000 + $$ % 10000))
+listens() { grep -Eq "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$port") [0-9A-F]+:0000 0A " /proc/net/tcp /proc/net/tcp6; }
+while listens; do port=$((port + 1)); done
+
+# pair ADDRESS OPTION...: a server and its client; the client's output, then the server's, are the log.  To be run as
+# bash -c 'pair "$@"' - ADDRESS OPTION...   client_env and server_env (exported, VARIABLE=VALUE) are for one side only.
+# shellcheck disable=SC2086
+pair() {
+	local address=$1 server i rc
+	shift
+	env ${server_env-} fi_pingpong -B "$port" "$@" >"$dir/server.log" 2>&1 &
+	server=$!
+	for i in $(seq 100); do
+		listens && break
+		sleep 0.1
+	done
+	env ${client_env-} fi_pingpong -P "$port" "$@" "$address"
+	rc=$?
+	# The server of a client that failed may wait for ever.
+	[ "$rc" = 0 ] || kill "$server"
+	wait "$server" || [ "$rc" != 0 ] || rc=1
+	echo "server:"
+	cat "$dir/server.log"
+	return "$rc"
+}
+export -f pair listens
+export port dir
