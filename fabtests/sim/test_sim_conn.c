@@ -48,6 +48,7 @@ struct world {
 	int n;
 	uint32_t window_max;
 	uint8_t key_of_last; /* the last node's job key ends with this */
+	struct node *lazy;   /* computes, and does not progress */
 	struct node nodes[NODES_MAX];
 };
 
@@ -221,7 +222,8 @@ static uint64_t soonest(struct world *world)
 		if (!world->nodes[i].carrier)
 			continue;
 		next = rvcm_carrier_control(world->nodes[i].carrier);
-		rvcm_carrier_progress(world->nodes[i].carrier);
+		if (world->lazy != &world->nodes[i])
+			rvcm_carrier_progress(world->nodes[i].carrier);
 		at = next < at ? next : at;
 	}
 	return at;
@@ -376,6 +378,29 @@ static void a_window_of_one_is_enough(void **state)
 	(void)state;
 	for (uint64_t s = seed_first; s < seed_first + seed_count / 4 + 1; s++)
 		run_clean(s, 1);
+}
+
+/* With nothing coming back, the acceptor's HELLO may carry the only acknowledgement there is. */
+static void run_one_way(uint64_t seed)
+{
+	struct sim_conf conf = { .seed = seed };
+	struct world *world = world_open(&conf, 2, 1 + (uint32_t)(seed % 3), 0);
+
+	world->nodes[0].peers[1].tx_left = 20;
+	while (talk(world) || world->nodes[1].peers[0].rx_total != 20) {
+		world->lazy = rvcm_rng_below(sim_net_rng(world->net), 20) ? &world->nodes[1] : NULL;
+		turn(world);
+		assert_true(sim_now(world->net) < 60 * SIM_S);
+	}
+	world->lazy = NULL;
+	world_close(world);
+}
+
+static void one_way_is_enough(void **state)
+{
+	(void)state;
+	for (uint64_t s = seed_first; s < seed_first + seed_count; s++)
+		run_one_way(s);
 }
 
 /* Links break, operations and connects fail; then faults stop and new messages get through. */
@@ -548,6 +573,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_arrive_once_and_in_order),
 		cmocka_unit_test(a_window_of_one_is_enough),
+		cmocka_unit_test(one_way_is_enough),
 		cmocka_unit_test(broken_links_lose_no_order),
 		cmocka_unit_test(another_job_key_is_refused),
 		cmocka_unit_test(nobody_listening_is_an_error_and_no_poison),

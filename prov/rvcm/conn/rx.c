@@ -71,29 +71,40 @@ static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_
 	}
 }
 
+/* The first frame: the peer proves itself. False: it did not. */
+static bool receive_hello(struct rvcm_conn_full *conn, const struct rvcm_wire_frame *frame,
+			  const uint8_t *payload, size_t bytes)
+{
+	if (frame->kind == RVCM_WIRE_HELLO)
+		rvcm_hello_receive(conn, payload, bytes);
+	else
+		malformed(conn, "does not begin with HELLO");
+	return conn->hello_seen;
+}
+
 void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
 	const uint8_t *payload = data + sizeof(*frame);
+	bool first = !conn->hello_seen;
 
 	if (bytes < sizeof(*frame) || frame->flags != 0) {
 		malformed(conn, "bad frame header");
 		return;
 	}
 	bytes -= sizeof(*frame);
-	if (!conn->hello_seen) {
-		if (frame->kind == RVCM_WIRE_HELLO)
-			rvcm_hello_receive(conn, payload, bytes);
-		else
-			malformed(conn, "does not begin with HELLO");
+	if (first && !receive_hello(conn, frame, payload, bytes))
 		return;
-	}
+	/* An acceptor's HELLO acknowledges what came behind the opener's; it may be the only one
+	 * to. */
 	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
 		malformed(conn, "acknowledges what was not sent");
 		return;
 	}
 	if (conn->blocked && conn->tx_seq != conn->tx_limit)
 		rvcm_conn_schedule(conn);
+	if (first)
+		return;
 	if (frame->kind == RVCM_WIRE_DATA)
 		receive_data(conn, frame, payload, bytes);
 	else
