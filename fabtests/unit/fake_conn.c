@@ -465,7 +465,7 @@ void *rvcm_conn_reserve(struct rvcm_conn *pub, size_t bytes)
 	assert_true(bytes <= conn->carrier->attr.message_bytes_max);
 	if (!has_credit(conn)) {
 		conn->blocked = true;
-		conn->wanting = !pub->up;
+		conn->wanting = !conn->other && !conn->down_due;
 		return NULL;
 	}
 	conn->reserved = malloc(bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A peer is lost, at every stage an operation can be in: each ends exactly once, with the reason.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "unit/proto_world.h"
@@ -177,6 +178,25 @@ static void reads_that_end_well_after_all(void **state)
 	world_run(w);
 	expect_dead(w, 0, CTX(1));
 	world_expect(w, 1, CTX(2), OK, 1000);
+	works_again(w);
+}
+
+/* The link fails under the announcement: the reason is known when it is down, and not before. */
+static void a_read_that_cannot_be_posted_any_more(void **state)
+{
+	struct world *w = open_world();
+	char out[1000], in[1000];
+
+	(void)state;
+	assert_int_equal(world_recv(w, 1, in, 1000, ANY, 1, 0, CTX(2)), 0);
+	assert_int_equal(world_send(w, 0, 1, out, 1000, 1, 0, CTX(1)), 0);
+	w->net.fail_post = -ENOTCONN;
+	world_run(w);
+	world_none(w, 1);
+	w->net.fail_post = 0;
+	cut(w);
+	expect_dead(w, 0, CTX(1));
+	expect_dead(w, 1, CTX(2));
 	works_again(w);
 }
 
@@ -409,6 +429,7 @@ int main(void)
 		cmocka_unit_test(announcements_lost_on_the_way),
 		cmocka_unit_test(reading_receives),
 		cmocka_unit_test(reads_that_end_well_after_all),
+		cmocka_unit_test(a_read_that_cannot_be_posted_any_more),
 		cmocka_unit_test(fin_waits_for_credit),
 		cmocka_unit_test(posted_receives),
 		cmocka_unit_test(what_has_arrived_stays),

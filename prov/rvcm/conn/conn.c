@@ -228,6 +228,8 @@ static void let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
 		;
 	if (!conn->failing && !conn->failed)
 		conn->cause = link->cause;
+	/* From here on nothing can be sent or read any more, whatever the callbacks try. */
+	conn->pub.up = false;
 	if (link->attached) {
 		link->qp->dev->ops->detach(link->qp);
 		link->attached = false;
@@ -238,7 +240,6 @@ static void let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
 		rvcm_read_abort(conn, conn->cause.status);
 		rvcm_tx_reset(conn);
 	}
-	conn->pub.up = false;
 	conn->link = NULL;
 }
 
@@ -328,5 +329,9 @@ int rvcm_conn_read(struct rvcm_conn *pub, const struct rvcm_conn_read *op)
 {
 	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
 
-	return pub->up && !conn->failing ? rvcm_read_start(conn, op) : -ENOTCONN;
+	/* What an opener sends behind its HELLO arrives before ours has left: reads wait for that.
+	 */
+	if (!(pub->up || conn->hello_seen) || conn->failing || conn->failed)
+		return -ENOTCONN;
+	return rvcm_read_start(conn, op);
 }

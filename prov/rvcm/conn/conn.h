@@ -191,7 +191,10 @@ struct rvcm_conn_read {
 	void *cookie;
 };
 
-/* Queue an RDMA read; read_done follows (never from inside the call). -ENOTCONN unless up. */
+/*
+ * Queue an RDMA read; read_done follows (never from inside the call). It may be called from recv,
+ * even before up. -ENOTCONN: there is no link, or it is failing and down follows. -ENOMEM.
+ */
 int rvcm_conn_read(struct rvcm_conn *conn, const struct rvcm_conn_read *read);
 
 /*

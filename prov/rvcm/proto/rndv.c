@@ -177,15 +177,15 @@ void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_me
 	rvcm_list_add_tail(&recv->peer->reading, &recv->node);
 	rc = read_pieces(recv, rail);
 	if (rc) {
-		recv->status = rvcm_status_from_errno(-rc);
+		recv->status = rc == -ENOTCONN ? RVCM_STATUS_FLUSHED : rvcm_status_from_errno(-rc);
 		recv->err = -rc;
 	}
-	if (recv->reads == 0)
+	if (recv->reads == 0 && recv->status != RVCM_STATUS_FLUSHED)
 		finish(recv);
 }
 
 /*
- * A read that failed because its link did is not the end yet: down follows and knows why. What the
+ * A read that fails because its link does is not the end yet: down follows and knows why. What the
  * link survived (the peer's memory cannot be read) ends the receive here.
  */
 void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
@@ -206,11 +206,9 @@ bool rvcm_rndv_send_fin(struct rvcm_recv *recv)
 {
 	struct rvcm_peer *peer = recv->peer;
 	size_t bytes = rvcm_put_bytes(0) + sizeof(struct rvcm_message_fin);
+	uint8_t *buf = rvcm_conn_reserve(peer->conn, bytes);
 	struct rvcm_message_fin *fin;
-	uint8_t *buf;
 
-	/* A FIN is no reason to connect: if the link is failing, down follows. */
-	buf = peer->conn->up ? rvcm_conn_reserve(peer->conn, bytes) : NULL;
 	if (!buf)
 		return false;
 	fin = (void *)rvcm_put_header(buf, RVCM_MESSAGE_FIN, 0, recv->op_id, 0, 0);
