@@ -40,6 +40,7 @@ struct liar {
 	enum rvcm_wire_reason reason;
 	struct rvcm_dev_req *req;
 	struct rvcm_wire_frame heard; /* the last frame that arrived */
+	struct rvcm_wire_hello hello; /* and the last HELLO's body */
 	uint32_t frames;
 };
 
@@ -148,6 +149,9 @@ static void liar_poll(struct liar *liar)
 		if (wc.op != RVCM_DEV_OP_RECV || wc.status != RVCM_STATUS_OK)
 			continue;
 		memcpy(&liar->heard, wc.data, sizeof(liar->heard));
+		if (liar->heard.kind == RVCM_WIRE_HELLO)
+			memcpy(&liar->hello, (const uint8_t *)wc.data + sizeof(liar->heard),
+			       sizeof(liar->hello));
 		liar->frames++;
 		liar->dev->ops->rx_release(liar->pool, wc.rx);
 	}
@@ -552,6 +556,89 @@ static void a_reply_that_is_not_valid(void **state)
 	victim_close(&victim, &liar);
 }
 
+/* The victim opens, and the liar accepts as an honest peer would that has used liar->epoch before.
+ */
+static void accept_honestly(struct liar *liar)
+{
+	struct rvcm_shake shake = honest(liar, RVCM_WIRE_REPLY);
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_hello hello;
+	} message = { .frame = frame(RVCM_WIRE_HELLO, 0, 0) };
+
+	assert_int_equal(liar->last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	rvcm_shake_encode(&shake, job_key, &liar->request, &liar->reply);
+	liar_qp(liar);
+	assert_int_equal(
+		liar->dev->ops->accept(liar->req, liar->qp, &liar->reply, sizeof(liar->reply)), 0);
+	pass(liar, 10 * SIM_MS);
+	assert_int_equal(liar->dev->ops->attach(liar->qp), 0);
+	pass(liar, 10 * SIM_MS);
+	assert_int_equal(liar->heard.kind, RVCM_WIRE_HELLO);
+	memcpy(liar->nonce, liar->hello.nonce, sizeof(liar->nonce));
+	memcpy(message.hello.nonce, liar->nonce, sizeof(liar->nonce));
+	rvcm_shake_hello_mac(RVCM_WIRE_REPLY, job_key, &liar->request, &liar->reply, liar->nonce,
+			     message.hello.mac);
+	say(liar, &message, sizeof(message));
+}
+
+/*
+ * Two attempts crossed, the victim's won; the loser's request has the higher epoch, and lay in the
+ * queue until the winner's link was up.
+ */
+static void a_request_that_lost_and_comes_late(void **state)
+{
+	struct rvcm_wire_handshake request;
+	struct rvcm_dev_qp *link;
+	struct rvcm_shake shake;
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	victim_open(&victim, 1);
+	liar_open(&liar, &victim);
+	liar.epoch = 9;
+	assert_int_equal(rvcm_conn_get(victim.carrier, 0, &liar.name, &victim.conn), 0);
+	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	pass(&liar, 10 * SIM_MS);
+	accept_honestly(&liar);
+	assert_true(victim.conn->up);
+	link = liar.qp;
+	shake = honest(&liar, RVCM_WIRE_REQUEST);
+	rvcm_shake_encode(&shake, job_key, NULL, &request);
+	send_request(&liar, &request);
+	assert_int_equal(liar.reason, RVCM_WIRE_REASON_STALE);
+	assert_int_equal(victim.downs, 0);
+	assert_true(victim.conn->up);
+	liar_hang_up(&liar);
+	liar.qp = link;
+	say_data(&liar, 0);
+	assert_int_equal(victim.received, 1);
+	victim_close(&victim, &liar);
+}
+
+static void a_reply_tells_the_epochs_used(void **state)
+{
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	victim_open(&victim, 1);
+	liar_open(&liar, &victim);
+	sim_dev_refuse(liar.dev, SIM_REFUSE_NOT_LISTENING, 3);
+	assert_int_equal(rvcm_conn_get(victim.carrier, 0, &liar.name, &victim.conn), 0);
+	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	while (liar.last != RVCM_DEV_EVENT_CONNECT_REQUEST)
+		pass(&liar, SIM_MS);
+	assert_int_equal(rvcm_le32_get(liar.request.epoch), 4);
+	assert_int_equal(liar.dev->ops->reject(liar.req, NULL, 0), 0);
+	pass(&liar, 10 * SIM_MS);
+	connect_honestly(&liar);
+	assert_int_equal(rvcm_le32_get(liar.request.epoch), 1);
+	assert_in_range(rvcm_le32_get(liar.reply.epoch), 4, 5);
+	victim_close(&victim, &liar);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -568,6 +655,8 @@ int main(void)
 		cmocka_unit_test(a_recorded_exchange),
 		cmocka_unit_test(requests_that_are_refused),
 		cmocka_unit_test(a_reply_that_is_not_valid),
+		cmocka_unit_test(a_request_that_lost_and_comes_late),
+		cmocka_unit_test(a_reply_tells_the_epochs_used),
 	};
 
 	return cmocka_run_group_tests_name("sim_conn_bad", tests, NULL, NULL);

@@ -141,8 +141,8 @@ static void do_accept(struct rvcm_contact *contact)
 	note_incarnation(contact, contact->req_shake.incarnation);
 	link->request = contact->req_wire;
 	link->peer_window = contact->req_shake.window;
+	/* The epoch is the larger of the request's and of what we have used: see DESIGN.md. */
 	shake_fill(contact, &shake, RVCM_WIRE_REPLY);
-	shake.epoch = contact->req_shake.epoch;
 	shake.caps = (uint16_t)dev->attr.caps;
 	carrier->attr.env.random(carrier->attr.env.ctx, shake.nonce, sizeof(shake.nonce));
 	rvcm_shake_encode(&shake, carrier->attr.job_key, &link->request, &link->reply);

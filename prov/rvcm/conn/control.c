@@ -23,13 +23,16 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	}
 	reason = rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REPLY,
 				   contact->carrier->attr.job_key, &link->request, &shake);
-	if (reason != RVCM_WIRE_REASON_NONE || shake.epoch != contact->epoch) {
+	if (reason != RVCM_WIRE_REASON_NONE || rvcm_seq_before(shake.epoch, contact->epoch)) {
 		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, false,
 				    "its reply to our request is not valid");
 		return;
 	}
 	memcpy(&link->reply, ev->private_data, sizeof(link->reply));
 	link->peer_window = shake.window;
+	/* Requests that the acceptor dropped for ours may still be in our queue: now they are
+	 * stale. */
+	contact->epoch = shake.epoch;
 	contact->peer_epoch = shake.epoch;
 	contact->peer_incarnation = shake.incarnation;
 	rvcm_contact_feed(contact, RVCM_LINK_EV_EST);
