@@ -45,7 +45,10 @@ struct rvcm_message_rts {
 
 _Static_assert(sizeof(struct rvcm_message_rts) == 16, "rendezvous request");
 
-/* One rail: the sender's device (index in its handshake's order), and what to read there. */
+/*
+ * One rail: the sender's device (index in its handshake's order), and what to read there. The first
+ * is link 0's; version 1 sends no other.
+ */
 struct rvcm_message_rail {
 	uint8_t address[8];
 	uint8_t rkey[4];

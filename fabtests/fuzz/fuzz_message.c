@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Proto's messages: what the parser lets through must keep what parse.h promises. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/le.h"
+#include "conn/conn.h"
+#include "proto/parse.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int promise)
+{
+	if (!promise)
+		abort();
+}
+
+static void check_rts(const struct rvcm_parse *msg, const uint8_t *end)
+{
+	require(msg->op_id != 0);
+	require(msg->n_rails >= 1 && msg->n_rails <= RVCM_CONN_DEVS_MAX);
+	require((const uint8_t *)(msg->rails + msg->n_rails) == end);
+	for (uint32_t i = 0; i < msg->n_rails; i++) {
+		require(rvcm_le64_get(msg->rails[i].address) <= UINT64_MAX - msg->length);
+		require(rvcm_le16_get(msg->rails[i].rail) < RVCM_CONN_DEVS_MAX);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct rvcm_parse msg;
+
+	if (rvcm_parse_message(data, size, &msg))
+		return 0;
+	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_EAGER_ON);
+	require((msg.flags & RVCM_MESSAGE_TAGGED) || msg.tag == 0);
+	require((msg.flags & RVCM_MESSAGE_CQ_DATA) || msg.data == 0);
+	if (msg.op == RVCM_MESSAGE_EAGER)
+		require(msg.payload + msg.length == data + size);
+	else if (msg.op == RVCM_MESSAGE_RTS)
+		check_rts(&msg, data + size);
+	else
+		require(msg.op == RVCM_MESSAGE_FIN ? rvcm_status_known(msg.status)
+						   : msg.op_id == 0);
+	return 0;
+}
