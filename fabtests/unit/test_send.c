@@ -325,6 +325,23 @@ static void self_expected_and_unexpected(void **state)
 	world_close(w);
 }
 
+/* A scope is no part of a name: with another one it is still ours. */
+static void self_under_another_scope(void **state)
+{
+	struct world *w = open_world();
+	struct rvcm_addr name = *rvcm_ep_name(w->nodes[0].ep);
+	char in = 0;
+
+	(void)state;
+	name.scope = 7;
+	assert_int_equal(rvcm_ep_peer(w->nodes[0].ep, &name, 55, &w->nodes[0].peers[1]), 0);
+	assert_int_equal(world_recv(w, 0, &in, 1, 55, 1, 0, CTX(1)), 0);
+	assert_int_equal(world_send(w, 0, 1, "a", 1, 1, TAGGED, NULL), 0);
+	world_expect(w, 0, CTX(1), OK, 1);
+	assert_int_equal(in, 'a');
+	world_close(w);
+}
+
 static void a_long_self_send_waits_for_its_receive(void **state)
 {
 	struct world *w = open_world();
@@ -491,6 +508,7 @@ int main(void)
 		cmocka_unit_test(zero_bytes_are_a_message),
 		cmocka_unit_test(refused_is_an_error_and_no_curse),
 		cmocka_unit_test(self_expected_and_unexpected),
+		cmocka_unit_test(self_under_another_scope),
 		cmocka_unit_test(a_long_self_send_waits_for_its_receive),
 		cmocka_unit_test(self_sends_are_budgeted),
 		cmocka_unit_test(what_was_injected_leaves_before_the_endpoint_closes),

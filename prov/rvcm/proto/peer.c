@@ -26,7 +26,8 @@ int rvcm_peer_get(struct rvcm_ep *ep, const struct rvcm_addr *name, struct rvcm_
 		p->ep = ep;
 		p->name = *name;
 		p->source = RVCM_EP_SOURCE_NONE;
-		p->self = rvcm_addr_equal(name, &ep->name);
+		/* As conn compares names: a scope numbers interfaces and is part of none. */
+		p->self = rvcm_addr_cmp(name, &ep->name) == 0;
 		rvcm_list_init(&p->queued);
 		rvcm_list_init(&p->announced);
 		rvcm_list_init(&p->reading);

@@ -164,9 +164,10 @@ static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 	struct rvcm_send *send;
+	int rc = rvcm_peer_connect(peer);
 
-	if (rvcm_peer_connect(peer))
-		return -EAGAIN;
+	if (rc)
+		return rc == -ENOMEM ? -EAGAIN : rc;
 	send = rvcm_send_new(ep, tx, length);
 	if (!send)
 		return -EAGAIN;
