@@ -567,6 +567,8 @@ static void accept_honestly(struct liar *liar)
 	} message = { .frame = frame(RVCM_WIRE_HELLO, 0, 0) };
 
 	assert_int_equal(liar->last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	if (shake.epoch < rvcm_le32_get(liar->request.epoch))
+		shake.epoch = rvcm_le32_get(liar->request.epoch);
 	rvcm_shake_encode(&shake, job_key, &liar->request, &liar->reply);
 	liar_qp(liar);
 	assert_int_equal(
@@ -639,6 +641,54 @@ static void a_reply_tells_the_epochs_used(void **state)
 	victim_close(&victim, &liar);
 }
 
+/* What we have to send waits out an attempt that its opener has abandoned. */
+static void an_abandoned_attempt_loses_nothing(void **state)
+{
+	WITH_LINK(false);
+	pass(&liar, SIM_MS);
+	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	liar_hang_up(&liar);
+	pass(&liar, 5 * SIM_MS);
+	assert_int_equal(victim.downs, 0);
+	/* It does not come back by itself: so the victim opens. */
+	pass(&liar, 100 * SIM_MS);
+	accept_honestly(&liar);
+	assert_true(victim.conn->up);
+	assert_int_equal(victim.downs, 0);
+	victim_close(&victim, &liar);
+}
+
+/* The peer died, and came back with another incarnation; then a request of its former life arrives.
+ */
+static void a_request_from_a_former_life(void **state)
+{
+	struct rvcm_wire_handshake request;
+	struct rvcm_dev_qp *link;
+	struct rvcm_shake shake;
+	WITH_LINK(true);
+
+	liar.epoch = 50;
+	shake = honest(&liar, RVCM_WIRE_REQUEST);
+	rvcm_shake_encode(&shake, job_key, NULL, &request);
+	liar_hang_up(&liar);
+	pass(&liar, 100 * SIM_MS);
+	assert_int_equal(victim.downs, 1);
+	liar.incarnation++;
+	liar.epoch = 1;
+	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	pass(&liar, 100 * SIM_MS);
+	accept_honestly(&liar);
+	assert_true(victim.conn->up);
+	link = liar.qp;
+	send_request(&liar, &request);
+	assert_int_equal(liar.reason, RVCM_WIRE_REASON_STALE);
+	assert_int_equal(victim.downs, 1);
+	assert_true(victim.conn->up);
+	liar_hang_up(&liar);
+	liar.qp = link;
+	victim_close(&victim, &liar);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -657,6 +707,8 @@ int main(void)
 		cmocka_unit_test(a_reply_that_is_not_valid),
 		cmocka_unit_test(a_request_that_lost_and_comes_late),
 		cmocka_unit_test(a_reply_tells_the_epochs_used),
+		cmocka_unit_test(an_abandoned_attempt_loses_nothing),
+		cmocka_unit_test(a_request_from_a_former_life),
 	};
 
 	return cmocka_run_group_tests_name("sim_conn_bad", tests, NULL, NULL);

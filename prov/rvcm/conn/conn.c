@@ -139,6 +139,16 @@ void rvcm_conn_fault(struct rvcm_conn *pub, enum rvcm_status status, const char 
 	rvcm_conn_fail(conn, status, 0, why);
 }
 
+/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
+static void want(struct rvcm_conn_full *conn)
+{
+	if (conn->link || conn->wanting || conn->carrier->slots[conn->pub.slot]->closing)
+		return;
+	conn->wanting = true;
+	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
+		rvcm_carrier_mail_control(conn->carrier, &conn->want);
+}
+
 /* -- mail --------------------------------------------------------------------------------- */
 
 static void start(struct rvcm_conn_full *conn, struct rvcm_link *link)
@@ -219,14 +229,17 @@ static void tell_down(struct rvcm_conn_full *conn, const struct rvcm_conn_cause 
 		carrier->attr.sink->down(carrier->attr.sink_ctx, &conn->pub, cause);
 }
 
-/* What arrived before the end is delivered before the end is told. */
-static void let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
+/* What arrived before the end is delivered before the end is told. True: it was we who failed it.
+ */
+static bool let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
 {
 	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
+	bool ours;
 
 	while (rvcm_poll_dev(dev) > 0)
 		;
-	if (!conn->failing && !conn->failed)
+	ours = conn->failing || conn->failed;
+	if (!ours)
 		conn->cause = link->cause;
 	/* From here on nothing can be sent or read any more, whatever the callbacks try. */
 	conn->pub.up = false;
@@ -241,17 +254,25 @@ static void let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
 		rvcm_tx_reset(conn);
 	}
 	conn->link = NULL;
+	return ours;
 }
 
+/*
+ * An acceptor that has not seen HELLO has sent nothing and lost nothing: that was an attempt of the
+ * peer's, abandoned before we took it from the queue, and what waits goes on waiting.
+ */
 static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	struct rvcm_conn_full *conn = link->conn;
+	bool lost = link->opener;
 
 	if (conn)
-		let_go(conn, link);
+		lost = let_go(conn, link) || lost || conn->hello_seen;
 	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
-	if (conn)
+	if (conn && lost)
 		tell_down(conn, &conn->cause);
+	else if (conn && conn->blocked)
+		want(conn);
 }
 
 void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
@@ -278,16 +299,6 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
 }
 
 /* -- proto's way in ----------------------------------------------------------------------- */
-
-/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
-static void want(struct rvcm_conn_full *conn)
-{
-	if (conn->link || conn->wanting || conn->carrier->slots[conn->pub.slot]->closing)
-		return;
-	conn->wanting = true;
-	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
-		rvcm_carrier_mail_control(conn->carrier, &conn->want);
-}
 
 static __attribute__((noinline)) void *refuse(struct rvcm_conn_full *conn)
 {

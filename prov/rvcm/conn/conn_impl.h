@@ -11,13 +11,17 @@
  * The halves share no field but talk by mail. Each mail node is embedded in the object it speaks of
  * and is in at most one mailbox at a time, so no error path needs memory:
  *
- *   link UP        control -> data     attach it
- *   link DOWN      control -> data     let go: once per link, after UP
- *   link FAILED    data -> control     it broke; it is detached; DOWN will answer
- *   link RELEASED  data -> control     the answer to DOWN, and the data side's last word on the
- * link conn WANT      data -> control     connect conn ANSWER    control -> data     it could not
- * be done slot SHUT      data -> control     end all links of the slot slot CLOSED    control ->
- * data     they are gone
+ *   control -> data
+ *     link UP        attach it
+ *     link DOWN      let go: once per link, after UP
+ *     conn ANSWER    it could not be connected
+ *     slot CLOSED    the slot's links are gone
+ *
+ *   data -> control
+ *     link FAILED    it broke; it is detached; DOWN will answer
+ *     link RELEASED  the answer to DOWN, and the last word on the link
+ *     conn WANT      connect
+ *     slot SHUT      end all links of the slot
  *
  * Lock order: the control lock, then a mailbox's. The data side takes mailbox locks only.
  */
@@ -311,6 +315,8 @@ void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, 
 /* The data side has something to send, and conn is whom to answer. */
 void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn);
 void rvcm_contact_released(struct rvcm_contact *contact);
+/* The peer proved to be of that incarnation; what it had before is remembered as dead. */
+void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation);
 void rvcm_contact_free(struct rvcm_contact *contact);
 
 /* -- request.c: control's -- */

@@ -106,7 +106,7 @@ static void do_open(struct rvcm_contact *contact)
 		arm(contact, ATTEMPT_NS);
 }
 
-static void note_incarnation(struct rvcm_contact *contact, uint32_t incarnation)
+void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation)
 {
 	if (contact->peer_incarnation == incarnation)
 		return;
@@ -138,7 +138,7 @@ static void do_accept(struct rvcm_contact *contact)
 	contact->peer_epoch = contact->req_shake.epoch;
 	if (rvcm_seq_before(contact->epoch, contact->req_shake.epoch))
 		contact->epoch = contact->req_shake.epoch;
-	note_incarnation(contact, contact->req_shake.incarnation);
+	rvcm_contact_incarnation(contact, contact->req_shake.incarnation);
 	link->request = contact->req_wire;
 	link->peer_window = contact->req_shake.window;
 	/* The epoch is the larger of the request's and of what we have used: see DESIGN.md. */

@@ -34,7 +34,7 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	 * stale. */
 	contact->epoch = shake.epoch;
 	contact->peer_epoch = shake.epoch;
-	contact->peer_incarnation = shake.incarnation;
+	rvcm_contact_incarnation(contact, shake.incarnation);
 	rvcm_contact_feed(contact, RVCM_LINK_EV_EST);
 }
 
