@@ -430,8 +430,10 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 	rvcm_list_for_each (pos, &carrier->conns) {
 		struct fake_conn *conn = rvcm_container_of(pos, struct fake_conn, node);
 
-		if (carrier->closing[conn->pub.slot])
+		if (carrier->closing[conn->pub.slot]) { /* what had arrived still comes */
+			n += deliver(conn);
 			continue;
+		}
 		n += connect(conn);
 		n += deliver(conn);
 		n += complete_reads(conn);

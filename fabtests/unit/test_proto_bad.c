@@ -205,6 +205,24 @@ static void a_huge_claim_is_only_truncated(void **state)
 	world_close(w);
 }
 
+/* What arrives when the conns have been given up is nobody's any more, whatever it is. */
+static void nonsense_for_a_closing_endpoint(void **state)
+{
+	static const uint8_t unknown_op[16] = { HDR(255, 0, 0) };
+	struct world *w = world_new();
+	struct rvcm_conn *conn;
+
+	(void)state;
+	world_open(w);
+	world_connect(w, 1, 0);
+	conn = world_conn(w, 1, 0);
+	rvcm_ep_shutdown(w->nodes[1].ep);
+	fake_conn_inject(conn, unknown_op, sizeof(unknown_op));
+	world_run(w);
+	assert_int_equal(w->net.faults, 0);
+	world_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +230,7 @@ int main(void)
 		cmocka_unit_test(fin_of_another_peer),
 		cmocka_unit_test(fin_twice),
 		cmocka_unit_test(a_huge_claim_is_only_truncated),
+		cmocka_unit_test(nonsense_for_a_closing_endpoint),
 	};
 
 	return cmocka_run_group_tests_name("proto_bad", tests, NULL, NULL);

@@ -131,8 +131,14 @@ static void unlisten(struct rvcm_ep *ep)
 {
 	struct rvcm_list *pos;
 
-	rvcm_list_for_each (pos, &ep->peers)
-		rvcm_container_of(pos, struct rvcm_peer, node)->conn = NULL;
+	/* Neither knows the other from here on; what still arrives has no owner. */
+	rvcm_list_for_each (pos, &ep->peers) {
+		struct rvcm_peer *peer = rvcm_container_of(pos, struct rvcm_peer, node);
+
+		if (peer->conn)
+			peer->conn->user = NULL;
+		peer->conn = NULL;
+	}
 	ep->unlistened = true;
 	rvcm_carrier_unlisten(ep->engine->carrier, ep->slot);
 }
