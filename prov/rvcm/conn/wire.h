@@ -49,7 +49,7 @@ enum rvcm_wire_reason {
  * address: the opener's name in a REQUEST (IPv4 as v4-mapped); the acceptor's nonce in a REPLY, so
  * that a recorded exchange is worthless against it.
  * mac: SipHash-2-4 under the job key over the structure with mac zero; a REPLY's goes on over the
- * REQUEST it answers.
+ * REQUEST it answers, a REJECT's does not.
  */
 struct rvcm_wire_handshake {
 	uint8_t version[2]; /* RVCM_WIRE_VERSION | RVCM_WIRE_MAGIC << 8 */
@@ -59,9 +59,9 @@ struct rvcm_wire_handshake {
 	uint8_t port[2]; /* of the sender's name */
 	uint8_t address[16];
 	uint8_t mac[RVCM_WIRE_MAC_BYTES];
-	uint8_t incarnation[4];      /* of the sender's carrier: random, never 0 */
+	uint8_t incarnation[4];      /* of the sender's side: random, never 0 */
 	uint8_t peer_incarnation[4]; /* as the sender knows it; 0 = first contact */
-	uint8_t epoch[4];            /* of this link: 1, then + 1 with each connection attempt */
+	uint8_t epoch[4];            /* of the attempt: above all before it; REPLY: see DESIGN.md */
 	uint8_t next_seq[4];         /* the next message the sender expects on this conn */
 	uint8_t imm_seen[4];         /* immediates received on this link so far */
 	uint8_t window[2];           /* messages the sender grants beyond next_seq */
