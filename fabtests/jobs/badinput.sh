@@ -81,10 +81,11 @@ refuses() {
 if is_rvcm; then
 	key=00112233445566778899aabbccddeeff
 	export server_env=FI_RVCM_JOB_KEY=$key client_env="FI_LOG_LEVEL=warn FI_RVCM_JOB_KEY=$key"
-	over "same-key" 60 bash -c 'pair "$@"' - 127.0.0.1 -p rvcm -e rdm -S 1000
+	# Large enough not to be injected: an injected message has no completion that could tell of the refusal.
+	over "same-key" 60 bash -c 'pair "$@"' - 127.0.0.1 -p rvcm -e rdm -S 65536
 	ok "same key: ends well" passed
 	export client_env="FI_LOG_LEVEL=warn FI_RVCM_JOB_KEY=${key/0/f}"
-	over "other-key" 60 bash -c 'pair "$@"' - 127.0.0.1 -p rvcm -e rdm -S 1000
+	over "other-key" 60 bash -c 'pair "$@"' - 127.0.0.1 -p rvcm -e rdm -S 65536
 	ok "other key: refused" refused
 	ok "other key: the reason is given" logged '[Kk]ey'
 
@@ -92,6 +93,6 @@ if is_rvcm; then
 	refuses "a negative number" FI_RVCM_EAGER_SIZE FI_RVCM_EAGER_SIZE=-1
 	refuses "a number too large" FI_RVCM_TX_SIZE FI_RVCM_TX_SIZE=99999999999999999999
 	refuses "a key too short" FI_RVCM_JOB_KEY FI_RVCM_JOB_KEY=1234
-	refuses "an interface that is not there" nonesuch0 FI_RVCM_IFACE=nonesuch0
+	refuses "an interface that is not there" FI_RVCM_IFACE FI_RVCM_IFACE=nonesuch0
 fi
 finish

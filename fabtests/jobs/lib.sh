@@ -31,13 +31,13 @@ export TMPDIR=$dir/tmp
 mark=$$.$(date +%s%N)
 job_pid= # of the timeout(1) that runs
 tests=0 failures=0
-rc=0 log=
+rc=0 log='' shown=''
 
 # ---- TAP -----------------------------------------------------------------------------------------------------------
 
 diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
 
-# ok NAME COMMAND...: one test, passed when the command succeeds.  On failure the end of the last log is shown.
+# ok NAME COMMAND...: one test, passed when the command succeeds.  On the first failure after a run its log's end is shown.
 ok() {
 	local name=$1
 	shift
@@ -49,7 +49,11 @@ ok() {
 	failures=$((failures + 1))
 	echo "not ok $tests - $name"
 	diag "failed: $*"
-	[ -z "$log" ] || { diag "exit status $rc; the end of $(basename "$log"):"; diag "$(tail -n 40 "$log")"; }
+	if [ "$log" != "$shown" ]; then
+		diag "exit status $rc; the end of $(basename "$log"):"
+		diag "$(tail -n 60 "$log")"
+		shown=$log
+	fi
 	return 1
 }
 
