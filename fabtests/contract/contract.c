@@ -60,6 +60,8 @@ size_t contract_pump(struct contract *c)
 	int rc;
 
 	for (int i = 0; i < 2; i++) {
+		if (!c->side[i].dev)
+			continue;
 		memset(&ev, 0, sizeof(ev));
 		while ((rc = c->side[i].ops->cm_poll(c->side[i].dev, &ev)) == 1) {
 			keep_event(&c->side[i], &ev);
@@ -210,26 +212,28 @@ static int setup(void **state)
 	return 0;
 }
 
-static void close_kind(struct contract *c, enum contract_kind kind)
+void contract_side_close(struct contract *c, int side)
 {
-	for (size_t i = c->n_objects; i-- > 0;)
-		if (c->objects[i].kind == kind)
-			contract_close(c, c->objects[i].object);
+	static const enum contract_kind order[] = {
+		CONTRACT_QP,  CONTRACT_LISTENER, CONTRACT_CQ,     CONTRACT_POOL,
+		CONTRACT_SRQ, CONTRACT_MR,       CONTRACT_MEMORY,
+	};
+
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		for (size_t i = c->n_objects; i-- > 0;)
+			if (c->objects[i].side == side && c->objects[i].kind == order[k])
+				contract_close(c, c->objects[i].object);
+	c->side[side].ops->close(c->side[side].dev);
+	c->side[side].dev = NULL;
 }
 
 static int teardown(void **state)
 {
 	struct contract *c = *state;
 
-	close_kind(c, CONTRACT_QP);
-	close_kind(c, CONTRACT_LISTENER);
-	close_kind(c, CONTRACT_CQ);
-	close_kind(c, CONTRACT_POOL);
-	close_kind(c, CONTRACT_SRQ);
-	close_kind(c, CONTRACT_MR);
-	close_kind(c, CONTRACT_MEMORY);
 	for (int i = 0; i < 2; i++) {
-		c->side[i].ops->close(c->side[i].dev);
+		if (c->side[i].dev)
+			contract_side_close(c, i);
 		free(c->side[i].events);
 		free(c->side[i].wcs);
 	}
@@ -241,11 +245,12 @@ static int teardown(void **state)
 
 /* -- running ---------------------------------------------------------------------------------- */
 
-static const struct contract_list *const lists[] = { &contract_life_tests,  &contract_cm_tests,
-						     &contract_end_tests,   &contract_send_tests,
-						     &contract_queue_tests, &contract_posted_tests,
-						     &contract_rdma_tests,  &contract_access_tests,
-						     &contract_wake_tests,  &contract_many_tests };
+static const struct contract_list *const lists[] = { &contract_life_tests,   &contract_cm_tests,
+						     &contract_end_tests,    &contract_send_tests,
+						     &contract_queue_tests,  &contract_posted_tests,
+						     &contract_rdma_tests,   &contract_access_tests,
+						     &contract_wake_tests,   &contract_many_tests,
+						     &contract_threads_tests };
 
 static bool fits(const struct contract_test *test, const struct contract_target *target,
 		 uint32_t caps)

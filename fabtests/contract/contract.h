@@ -71,7 +71,7 @@ struct contract_list {
 
 extern const struct contract_list contract_life_tests, contract_cm_tests, contract_end_tests,
 	contract_send_tests, contract_queue_tests, contract_posted_tests, contract_rdma_tests,
-	contract_access_tests, contract_wake_tests, contract_many_tests;
+	contract_access_tests, contract_wake_tests, contract_many_tests, contract_threads_tests;
 
 /* Run all lists on all targets as one group; returns what main returns. */
 int contract_main(const char *group, const struct contract_target *targets, size_t n);
@@ -85,7 +85,7 @@ struct contract_event {
 };
 
 struct contract_side {
-	struct rvcm_dev *dev;
+	struct rvcm_dev *dev; /* NULL once closed */
 	const struct rvcm_dev_ops *ops;
 	struct contract_event *events;
 	size_t n_events;
@@ -174,6 +174,8 @@ struct rvcm_dev_listener *contract_listen(struct contract *c, int side, void *ct
 void contract_attach(struct contract *c, struct rvcm_dev_qp *qp);
 void contract_detach(struct contract *c, struct rvcm_dev_qp *qp);
 void contract_close(struct contract *c, void *object);
+/* Close a side's objects and its device, as if its process ended in order. */
+void contract_side_close(struct contract *c, int side);
 /* Do not poll this CQ any more (or again). */
 void contract_hold(struct contract *c, struct rvcm_dev_cq *cq, bool hold);
 

@@ -217,28 +217,66 @@ static void request_answered_after_its_listener_closed(struct contract *c)
 	contract_event(c, 1, &link.ctx[1], RVCM_DEV_EVENT_ESTABLISHED);
 }
 
+/* A device that is closed drops the requests it has not answered; the opener hears of it. */
+static void request_dropped_by_its_device(struct contract *c)
+{
+	const struct contract_event *event;
+	struct contract_link link;
+
+	contract_link_open(c, &link, NULL);
+	connect_to(c, &link, "bye", 3);
+	request(c, &link);
+	contract_side_close(c, 1);
+	event = contract_any_event(c, 0, &link.ctx[0]);
+	assert_int_not_equal(event->ev.type, RVCM_DEV_EVENT_ESTABLISHED);
+	assert_int_not_equal(event->ev.status, RVCM_STATUS_OK);
+	contract_quiet(c);
+}
+
 static void request_never_answered(struct contract *c)
 {
 	struct contract_link link;
 
-	/* The device is closed with the request open: it is dropped, nothing leaks. */
+	/* Both devices are closed with it open: nothing leaks. */
 	contract_link_open(c, &link, NULL);
 	connect_to(c, &link, "bye", 3);
 	request(c, &link);
 	contract_quiet(c);
 }
 
+static size_t events_of(const struct contract *c, int side, const void *ctx)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->side[side].n_events; i++)
+		n += c->side[side].events[i].ev.ctx == ctx;
+	return n;
+}
+
+/* However far it got, as long as ESTABLISHED was not reported. */
 static void disconnect_abandons_an_attempt(struct contract *c)
 {
-	struct contract_link link;
+	struct contract_link links[16];
 
-	contract_link_open(c, &link, NULL);
-	connect_to(c, &link, NULL, 0);
-	assert_int_equal(c->side[0].ops->disconnect(link.qp[0]), 0);
-	contract_settle(c);
-	assert_int_equal(contract_count(c, 0, &link.ctx[0], RVCM_DEV_EVENT_ESTABLISHED), 0);
-	assert_int_equal(contract_count(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED), 0);
-	assert_int_equal(contract_count(c, 0, &link.ctx[0], RVCM_DEV_EVENT_CONNECT_ERROR), 0);
+	for (int turns = 0; turns < 16; turns++) {
+		struct contract_link *link = &links[turns];
+		size_t before;
+
+		contract_link_open(c, link, NULL);
+		connect_to(c, link, NULL, 0);
+		/* Half of them are polled on the way; the others have events waiting. */
+		for (int i = 0; i < turns; i++) {
+			c->target->turn(c);
+			if (turns % 2)
+				contract_pump(c);
+		}
+		before = events_of(c, 0, &link->ctx[0]);
+		assert_int_equal(c->side[0].ops->disconnect(link->qp[0]), 0);
+		contract_settle(c);
+		assert_int_equal(events_of(c, 0, &link->ctx[0]), before);
+		assert_int_equal(contract_count(c, 0, &link->ctx[0], RVCM_DEV_EVENT_ESTABLISHED),
+				 0);
+	}
 }
 
 /* Whatever the acceptor is told first, it learns in the end. */
@@ -343,6 +381,7 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(a_failed_connect_does_not_poison_the_peer),
 	CONTRACT_TEST(listener_closed_with_requests_unseen),
 	CONTRACT_TEST(request_answered_after_its_listener_closed),
+	CONTRACT_TEST(request_dropped_by_its_device),
 	CONTRACT_TEST(request_never_answered),
 	CONTRACT_TEST(disconnect_abandons_an_attempt),
 	CONTRACT_TEST(accept_after_the_opener_closed),

@@ -56,6 +56,36 @@ static void disconnect_delivers_what_was_posted(struct contract *c)
 	both_disconnected(c, &link);
 }
 
+/* The acceptor's data side comes late: it still gets what was sent before the end. */
+static void a_late_attach_gets_what_was_sent(struct contract *c)
+{
+	enum {
+		N = 8,
+		BYTES = 1000
+	};
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_open(c, &link, NULL);
+	contract_link_connect(c, &link);
+	contract_attach(c, link.qp[0]);
+	contract_buf(c, 0, &buf, BYTES, 0);
+	contract_fill(buf.data, BYTES, 6);
+	for (int i = 0; i < N; i++)
+		contract_send(c, link.qp[0], &buf, 0, BYTES, (uint64_t)i);
+	assert_int_equal(c->side[0].ops->disconnect(link.qp[0]), 0);
+	contract_settle(c);
+	contract_attach(c, link.qp[1]);
+	for (int i = 0; i < N; i++) {
+		struct rvcm_dev_wc wc = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
+
+		contract_check(wc.data, BYTES, 6);
+		contract_release(c, 1, link.pool[1], wc.rx);
+		contract_wc_ok(c, 0, (uint64_t)i, RVCM_DEV_OP_SEND);
+	}
+	both_disconnected(c, &link);
+}
+
 static void both_disconnect_at_once(struct contract *c)
 {
 	struct contract_link link;
@@ -133,7 +163,30 @@ static void detach_breaks_off_and_tells_both_once(struct contract *c)
 		contract_detach(c, link.qp[side]);
 		assert_int_not_equal(c->side[side].ops->qp_state(link.qp[side]), RVCM_DEV_QP_RTS);
 		both_disconnected(c, &link);
+		contract_detach(c, link.qp[!side]);
+		contract_quiet(c);
 	}
+}
+
+static void close_device(struct contract *c, int side)
+{
+	struct contract_link link;
+	int peer = !side;
+
+	contract_link_up(c, &link, NULL);
+	contract_side_close(c, side);
+	contract_event(c, peer, &link.ctx[peer], RVCM_DEV_EVENT_DISCONNECTED);
+	contract_quiet(c);
+}
+
+static void the_listening_device_closes(struct contract *c)
+{
+	close_device(c, 1);
+}
+
+static void the_opening_device_closes(struct contract *c)
+{
+	close_device(c, 0);
 }
 
 static void close_when_never_connected(struct contract *c)
@@ -215,12 +268,15 @@ static void connect_and_end_many_times(struct contract *c)
 static const struct contract_test tests[] = {
 	CONTRACT_TEST(disconnect_ends_both_sides_in_order),
 	CONTRACT_TEST(disconnect_delivers_what_was_posted),
+	CONTRACT_TEST(a_late_attach_gets_what_was_sent),
 	CONTRACT_TEST(both_disconnect_at_once),
 	CONTRACT_TEST(disconnect_twice_is_once),
 	CONTRACT_TEST(disconnect_before_attach),
 	CONTRACT_TEST(no_post_after_disconnect),
 	CONTRACT_TEST(close_tells_the_peer_once),
 	CONTRACT_TEST(detach_breaks_off_and_tells_both_once),
+	CONTRACT_TEST(the_listening_device_closes),
+	CONTRACT_TEST(the_opening_device_closes),
 	CONTRACT_TEST(close_when_never_connected),
 	CONTRACT_TEST(close_at_every_moment),
 	CONTRACT_TEST(connect_and_end_many_times),

@@ -22,7 +22,6 @@ void sim_cm_failed(struct sim_qp *qp, enum rvcm_dev_event_type type, enum rvcm_s
 	cm->event.status = status;
 	cm->event.err = err;
 	qp->state = RVCM_DEV_QP_ERROR;
-	qp->fail = status;
 	sim_event_cancel(dev->net, &qp->cm);
 	sim_wire_leave(qp);
 }
@@ -47,7 +46,6 @@ static void rejected(struct sim_qp *qp, enum rvcm_dev_reject how, struct sim_pay
 	if (payload)
 		payload->refs++;
 	qp->state = RVCM_DEV_QP_ERROR;
-	qp->fail = cm->event.status;
 	sim_event_cancel(sim_dev_of(qp->base.dev)->net, &qp->cm);
 	sim_wire_leave(qp);
 }

@@ -206,10 +206,9 @@ struct sim_qp {
 	uint64_t rnr_timeout_ns;
 	uint64_t progress_at; /* when the peer last answered, or unacked became 1 */
 	enum rvcm_dev_qp_state state;
-	enum rvcm_status fail; /* why state is ERROR */
-	bool established;      /* ESTABLISHED is reported or waits to be */
-	bool reported;         /* it is */
-	bool disconnected;     /* DISCONNECTED is reported or waits to be */
+	bool established;  /* ESTABLISHED is reported or waits to be */
+	bool reported;     /* it is */
+	bool disconnected; /* DISCONNECTED is reported or waits to be */
 	bool attached;
 	bool detached;
 	bool fin_wanted;

@@ -107,7 +107,6 @@ static void fail_at(struct sim_qp *qp, uint64_t index, enum rvcm_status status)
 		wr->done = true;
 	}
 	qp->state = RVCM_DEV_QP_ERROR;
-	qp->fail = status;
 	finish(qp, wr_at(qp, index), status);
 	sim_tx_abort(qp, RVCM_STATUS_FLUSHED);
 }

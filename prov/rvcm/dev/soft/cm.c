@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control side's loop: one epoll set of listeners, half-open handshakes and connections that
+ * are not attached, a timerfd for their time-outs, and an eventfd for what the data side reports.
+ *
+ * One event at a time is taken from the set: handling it may free what another one points at.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "dev/soft/soft_impl.h"
+
+int rvcm_soft_cm_fd(struct rvcm_dev *dev)
+{
+	return rvcm_soft_dev_of(dev)->cm_epfd;
+}
+
+int rvcm_soft_cm_watch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	return epoll_ctl(dev->cm_epfd, EPOLL_CTL_ADD, src->fd, &ev) < 0 ? -errno : 0;
+}
+
+void rvcm_soft_cm_rewatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	(void)epoll_ctl(dev->cm_epfd, EPOLL_CTL_MOD, src->fd, &ev);
+}
+
+void rvcm_soft_cm_unwatch(struct rvcm_soft_dev *dev, const struct rvcm_soft_src *src)
+{
+	(void)epoll_ctl(dev->cm_epfd, EPOLL_CTL_DEL, src->fd, NULL);
+}
+
+/* Have the timerfd expire with the earliest timer. */
+static void cm_arm(struct rvcm_soft_dev *dev)
+{
+	uint64_t next = rvcm_timer_next(&dev->timers);
+	struct itimerspec when = { 0 };
+
+	if (next == dev->timer_armed_ns)
+		return;
+	if (next != RVCM_TIMER_NEVER) {
+		when.it_value.tv_sec = (time_t)(next / RVCM_CLOCK_NS_PER_S);
+		when.it_value.tv_nsec = (long)(next % RVCM_CLOCK_NS_PER_S);
+	}
+	(void)timerfd_settime(dev->timer_src.fd, TFD_TIMER_ABSTIME, &when, NULL);
+	dev->timer_armed_ns = next;
+}
+
+void rvcm_soft_cm_timer(struct rvcm_soft_dev *dev, struct rvcm_timer *timer, uint64_t after_ms)
+{
+	rvcm_timer_set(&dev->timers, timer, rvcm_clock_ns() + after_ms * RVCM_CLOCK_NS_PER_MS);
+	cm_arm(dev);
+}
+
+static void cm_timers_due(struct rvcm_soft_dev *dev)
+{
+	uint64_t count;
+	ssize_t rc = read(dev->timer_src.fd, &count, sizeof(count));
+
+	(void)rc; /* expired or not, the queue knows */
+	dev->timer_armed_ns = RVCM_TIMER_NEVER;
+	rvcm_timer_run(&dev->timers, rvcm_clock_ns());
+	cm_arm(dev);
+}
+
+static void cm_dispatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src)
+{
+	switch (src->kind) {
+	case RVCM_SOFT_SRC_TIMER:
+		cm_timers_due(dev);
+		break;
+	case RVCM_SOFT_SRC_MAIL: /* the next look at the list finds it */
+		break;
+	case RVCM_SOFT_SRC_LISTENER:
+		rvcm_soft_listen_ready(rvcm_container_of(src, struct rvcm_dev_listener, src));
+		break;
+	case RVCM_SOFT_SRC_REQ:
+		rvcm_soft_listen_req_ready(rvcm_container_of(src, struct rvcm_dev_req, src));
+		break;
+	case RVCM_SOFT_SRC_QP:
+		rvcm_soft_dial_ready(rvcm_container_of(src, struct rvcm_soft_qp, src));
+		break;
+	}
+}
+
+int rvcm_soft_cm_poll(struct rvcm_dev *base, struct rvcm_dev_event *ev)
+{
+	struct rvcm_soft_dev *dev = rvcm_soft_dev_of(base);
+	struct epoll_event ready;
+
+	for (;;) {
+		if (rvcm_soft_event_next(dev, ev))
+			return 1;
+		if (epoll_wait(dev->cm_epfd, &ready, 1, 0) != 1)
+			return 0;
+		cm_dispatch(dev, ready.data.ptr);
+	}
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One device per address of an interface that is up: other hosts' first, loopback last. */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dev/soft/soft_impl.h"
+
+/* Order of preference: smaller is better. */
+static int ifaddr_rank(const struct rvcm_addr *addr)
+{
+	if (rvcm_addr_is_loopback(addr))
+		return 4;
+	return (rvcm_addr_is_linklocal(addr) ? 2 : 0) + (addr->family == RVCM_ADDR_V6 ? 1 : 0);
+}
+
+static bool ifaddr_usable(const struct ifaddrs *ifa, struct rvcm_addr *addr)
+{
+	struct sockaddr_storage ss;
+	size_t len = sizeof(struct sockaddr_in);
+
+	if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP))
+		return false;
+	if (ifa->ifa_addr->sa_family == AF_INET6)
+		len = sizeof(struct sockaddr_in6);
+	else if (ifa->ifa_addr->sa_family != AF_INET)
+		return false;
+	memset(&ss, 0, sizeof(ss));
+	memcpy(&ss, ifa->ifa_addr, len);
+	rvcm_soft_sock_to_addr(&ss, addr);
+	return true;
+}
+
+/* "soft-eth0"; further addresses of the interface get its family and a number from the second on.
+ */
+static void ifaddr_name(struct rvcm_dev_attr *attr, const char *interface,
+			const struct rvcm_dev_attr *attrs, int n)
+{
+	char base[sizeof(attr->name)];
+	int same = 0;
+
+	snprintf(base, sizeof(base), "soft-%.16s%s", interface,
+		 attr->addr.family == RVCM_ADDR_V6 ? "-v6" : "");
+	for (int i = 0; i < n; i++) {
+		size_t len = strlen(base);
+
+		same += strncmp(attrs[i].name, base, len) == 0 &&
+			(attrs[i].name[len] == '\0' || attrs[i].name[len] == '.');
+	}
+	if (same)
+		snprintf(attr->name, sizeof(attr->name), "%.40s.%d", base, same);
+	else
+		snprintf(attr->name, sizeof(attr->name), "%s", base);
+}
+
+static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->addr = *addr;
+	attr->caps = RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ |
+		     RVCM_DEV_CAP_IMM32 | RVCM_DEV_CAP_IMM64;
+	attr->private_data_bytes = RVCM_SOFT_MPA_PRIVATE_BYTES_MAX - RVCM_SOFT_MPA_ENHANCED_BYTES;
+	attr->sge_max = RVCM_SOFT_SGE_MAX;
+	attr->inline_bytes_max = RVCM_SOFT_INLINE_BYTES;
+	attr->sq_depth_max = 1u << 14;
+	attr->rq_depth_max = 1u << 16;
+	attr->cq_depth_max = 1u << 20;
+	attr->qp_max = 1u << 16;
+	attr->mr_max = RVCM_SOFT_KEY_REGIONS_MAX;
+	attr->message_bytes_max = 1ull << 30;
+	attr->mtu_bytes = 64u * 1024;
+	attr->numa_node = -1;
+}
+
+/* Behind those that are as good. */
+static void ifaddr_insert(struct rvcm_dev_attr *attrs, int have, int n,
+			  const struct rvcm_dev_attr *attr)
+{
+	int rank = ifaddr_rank(&attr->addr);
+	int at = have < n ? have : n;
+
+	while (at > 0 && ifaddr_rank(&attrs[at - 1].addr) > rank)
+		at--;
+	if (at >= n)
+		return;
+	memmove(attrs + at + 1, attrs + at,
+		(size_t)((have < n ? have : n - 1) - at) * sizeof(*attrs));
+	attrs[at] = *attr;
+}
+
+int rvcm_soft_ifaddr_enumerate(struct rvcm_dev_attr *attrs, int n)
+{
+	struct ifaddrs *list;
+	int have = 0;
+
+	if (getifaddrs(&list) < 0) {
+		rvcm_warn(RVCM_LOG_CORE, "soft: cannot list interfaces, errno %d", errno);
+		return -errno;
+	}
+	for (struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next) {
+		struct rvcm_dev_attr attr;
+		struct rvcm_addr addr;
+
+		if (!ifaddr_usable(ifa, &addr))
+			continue;
+		ifaddr_attr(&attr, &addr);
+		ifaddr_name(&attr, ifa->ifa_name, attrs, have < n ? have : n);
+		ifaddr_insert(attrs, have, n, &attr);
+		have++;
+	}
+	freeifaddrs(list);
+	return have;
+}

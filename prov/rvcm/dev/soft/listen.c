@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The passive side: listeners, and the requests that come in on them. A request is a connection
+ * whose MPA request frame is being read (a timer bounds that), then one that is reported and waits
+ * to be accepted or rejected; how long it waits is its owner's business, and the opener's patience.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "dev/soft/soft_impl.h"
+
+#define LISTEN_RETRY_MS 100u
+
+static void listen_retry(struct rvcm_timer *timer, uint64_t now_ns)
+{
+	struct rvcm_dev_listener *listener =
+		rvcm_container_of(timer, struct rvcm_dev_listener, retry);
+
+	(void)now_ns;
+	rvcm_soft_cm_rewatch(listener->dev, &listener->src, EPOLLIN);
+}
+
+static int listen_bind(struct rvcm_dev_listener *listener, struct rvcm_addr *addr, int backlog)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = rvcm_soft_sock_from_addr(addr, &ss);
+	int one = 1;
+	int fd = listener->src.fd;
+
+	/* A port whose last connections are in TIME_WAIT may be had again. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&ss, len) < 0 || listen(fd, backlog) < 0)
+		return -errno;
+	return rvcm_soft_sock_name(fd, &listener->addr);
+}
+
+int rvcm_soft_listen_open(struct rvcm_dev *base, struct rvcm_addr *addr, int backlog, void *ctx,
+			  struct rvcm_dev_listener **out)
+{
+	struct rvcm_soft_dev *dev = rvcm_soft_dev_of(base);
+	struct rvcm_dev_listener *listener;
+	int rc;
+
+	if (addr->family != base->attr.addr.family)
+		return -EADDRNOTAVAIL;
+	listener = rvcm_mem_zalloc(sizeof(*listener));
+	if (!listener)
+		return -ENOMEM;
+	listener->dev = dev;
+	listener->ctx = ctx;
+	rvcm_timer_init(&listener->retry, listen_retry);
+	listener->src.kind = RVCM_SOFT_SRC_LISTENER;
+	rc = rvcm_soft_sock_open(addr);
+	if (rc < 0)
+		goto err_free;
+	listener->src.fd = rc;
+	rc = listen_bind(listener, addr, backlog);
+	if (rc)
+		goto err_close;
+	rc = rvcm_soft_cm_watch(dev, &listener->src, EPOLLIN);
+	if (rc)
+		goto err_close;
+	rvcm_list_add_tail(&dev->listeners, &listener->node);
+	*addr = listener->addr;
+	*out = listener;
+	return 0;
+
+err_close:
+	close(listener->src.fd);
+err_free:
+	rvcm_mem_free(listener);
+	return rc;
+}
+
+void rvcm_soft_listen_close(struct rvcm_dev_listener *listener)
+{
+	struct rvcm_soft_dev *dev = listener->dev;
+	struct rvcm_list *node, *next;
+
+	rvcm_list_for_each_safe (node, next, &dev->reqs) {
+		struct rvcm_dev_req *req = rvcm_list_entry(node, struct rvcm_dev_req, node);
+
+		if (req->listener == listener)
+			rvcm_soft_listen_req_free(req);
+	}
+	rvcm_timer_cancel(&dev->timers, &listener->retry);
+	rvcm_list_del(&listener->node);
+	close(listener->src.fd);
+	rvcm_mem_free(listener);
+}
+
+void rvcm_soft_listen_req_free(struct rvcm_dev_req *req)
+{
+	struct rvcm_soft_dev *dev = req->dev;
+
+	rvcm_soft_event_forget(dev, &req->note);
+	rvcm_timer_cancel(&dev->timers, &req->timer);
+	rvcm_list_del(&req->node);
+	dev->n_reqs--;
+	rvcm_soft_sock_close(req->src.fd, false);
+	rvcm_mem_free(req);
+}
+
+static void listen_req_timeout(struct rvcm_timer *timer, uint64_t now_ns)
+{
+	struct rvcm_dev_req *req = rvcm_container_of(timer, struct rvcm_dev_req, timer);
+	char name[RVCM_ADDR_STRLEN];
+
+	(void)now_ns;
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s connected and sent no whole MPA request in time",
+		  req->dev->base.attr.name, rvcm_addr_format(&req->peer, name, sizeof(name)));
+	rvcm_soft_listen_req_free(req);
+}
+
+/* Takes fd. */
+static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const struct rvcm_addr *peer)
+{
+	struct rvcm_soft_dev *dev = listener->dev;
+	struct rvcm_dev_req *req = NULL;
+
+	if (dev->n_reqs < dev->tun.handshakes_max)
+		req = rvcm_mem_zalloc(sizeof(*req));
+	if (!req) {
+		rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %u requests wait already: one more is dropped",
+			  dev->base.attr.name, dev->n_reqs);
+		close(fd);
+		return;
+	}
+	req->src.kind = RVCM_SOFT_SRC_REQ;
+	req->src.fd = fd;
+	req->dev = dev;
+	req->listener = listener;
+	req->peer = *peer;
+	req->note.is_req = true;
+	rvcm_list_init(&req->note.node);
+	rvcm_timer_init(&req->timer, listen_req_timeout);
+	rvcm_list_add_tail(&dev->reqs, &req->node);
+	dev->n_reqs++;
+	rvcm_soft_sock_tune(fd, &dev->tun);
+	if (rvcm_soft_cm_watch(dev, &req->src, EPOLLIN)) {
+		rvcm_soft_listen_req_free(req);
+		return;
+	}
+	rvcm_soft_cm_timer(dev, &req->timer, dev->tun.handshake_timeout_ms);
+	rvcm_soft_listen_req_ready(req); /* often it is here already */
+}
+
+void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct rvcm_addr peer;
+	int fd = accept4(listener->src.fd, (struct sockaddr *)&ss, &len,
+			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		rvcm_soft_sock_to_addr(&ss, &peer);
+		listen_req_new(listener, fd, &peer);
+		return;
+	}
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		return; /* that client is gone again: accept(2) */
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: cannot accept a connection, errno %d; trying again",
+		  listener->dev->base.attr.name, errno);
+	rvcm_soft_cm_rewatch(listener->dev, &listener->src, 0);
+	rvcm_soft_cm_timer(listener->dev, &listener->retry, LISTEN_RETRY_MS);
+}
+
+/* Log why, tell the peer if it speaks MPA at all, and forget it. */
+static void listen_req_refuse(struct rvcm_dev_req *req, int err)
+{
+	struct rvcm_soft_mpa_frame reply;
+	char name[RVCM_ADDR_STRLEN];
+
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s sent no MPA request that can be accepted (errno %d)",
+		  req->dev->base.attr.name, rvcm_addr_format(&req->peer, name, sizeof(name)), -err);
+	if (err == -EBADMSG || err == -EOPNOTSUPP) {
+		rvcm_soft_shake_offer(&req->dev->tun, &req->frame, &reply);
+		reply.reject = true;
+		(void)rvcm_soft_shake_write(req->src.fd, &reply, false);
+	}
+	rvcm_soft_listen_req_free(req);
+}
+
+void rvcm_soft_listen_req_ready(struct rvcm_dev_req *req)
+{
+	struct rvcm_soft_dev *dev = req->dev;
+	int rc = rvcm_soft_shake_read(&req->shake, req->src.fd, RVCM_SOFT_MPA_REQUEST, &req->frame,
+				      &req->marked);
+
+	if (rc == 0)
+		return;
+	if (rc < 0) {
+		listen_req_refuse(req, rc);
+		return;
+	}
+	rvcm_timer_cancel(&dev->timers, &req->timer);
+	rvcm_soft_cm_unwatch(dev, &req->src);
+	rvcm_lock_acquire(&dev->lock);
+	rvcm_soft_event_post_locked(dev, &req->note);
+	rvcm_lock_release(&dev->lock);
+}
+
+/* Has the opener given up meanwhile? Negative errno if so. */
+static int listen_req_alive(const struct rvcm_dev_req *req)
+{
+	char c;
+	ssize_t n = recv(req->src.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n == 0)
+		return -ECONNRESET;
+	return n < 0 && errno != EAGAIN ? -errno : 0;
+}
+
+static int listen_reply(struct rvcm_dev_req *req, bool reject, const void *private_data,
+			size_t private_bytes)
+{
+	struct rvcm_soft_mpa_frame reply;
+
+	if (private_bytes > req->dev->base.attr.private_data_bytes)
+		return -EINVAL;
+	rvcm_soft_shake_offer(&req->dev->tun, &req->frame, &reply);
+	reply.reject = reject;
+	reply.private_data = private_data;
+	reply.private_bytes = (uint16_t)private_bytes;
+	return rvcm_soft_shake_write(req->src.fd, &reply, req->marked);
+}
+
+int rvcm_soft_listen_accept(struct rvcm_dev_req *req, struct rvcm_dev_qp *base,
+			    const void *private_data, size_t private_bytes)
+{
+	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
+	struct rvcm_soft_link link;
+	int rc = -EINVAL;
+
+	if (qp->dev != req->dev || rvcm_soft_qp_now(qp) != RVCM_DEV_QP_INIT)
+		goto out;
+	rc = listen_req_alive(req);
+	if (rc)
+		goto out;
+	rc = listen_reply(req, false, private_data, private_bytes);
+	if (rc)
+		goto out;
+	rvcm_soft_shake_agree(&req->frame, req->marked, &req->dev->tun, &link);
+	qp->fd = req->src.fd;
+	qp->peer = req->peer;
+	req->src.fd = -1;
+	rvcm_soft_dial_established(qp, &link);
+out:
+	rvcm_soft_listen_req_free(req);
+	return rc;
+}
+
+int rvcm_soft_listen_reject(struct rvcm_dev_req *req, const void *private_data,
+			    size_t private_bytes)
+{
+	int rc = listen_reply(req, true, private_data, private_bytes);
+
+	rvcm_soft_listen_req_free(req);
+	return rc;
+}

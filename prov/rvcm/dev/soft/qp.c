@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs: made and closed by control, attached and detached by data, and between the two a
+ * state (fsm.h) that changes under dev->lock.
+ *
+ * A QP is freed when control has closed it and no completion of it is left in its CQ: data holds a
+ * reference while it is attached or has such completions.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/mem.h"
+#include "dev/soft/soft_impl.h"
+
+static uint32_t qp_clamp(uint32_t value, uint32_t max)
+{
+	return value < 1 ? 1 : value > max ? max : value;
+}
+
+static int qp_responses_init(struct rvcm_soft_responses *responses, uint32_t reads_max)
+{
+	responses->size = 1;
+	while (responses->size < reads_max)
+		responses->size *= 2;
+	responses->ring = rvcm_mem_calloc(responses->size, sizeof(*responses->ring));
+	return responses->ring ? 0 : -ENOMEM;
+}
+
+static void qp_init(struct rvcm_soft_qp *qp, struct rvcm_soft_dev *dev,
+		    const struct rvcm_dev_qp_attr *attr)
+{
+	qp->base.dev = &dev->base;
+	qp->base.ctx = attr->ctx;
+	qp->dev = dev;
+	qp->fd = -1;
+	qp->cq = (struct rvcm_soft_cq *)attr->cq;
+	qp->pool = (struct rvcm_soft_pool *)attr->pool;
+	qp->srq = (struct rvcm_soft_srq *)attr->srq;
+	qp->rnr_timeout_ns = attr->rnr_timeout_ns;
+	qp->src.kind = RVCM_SOFT_SRC_QP;
+	qp->src.fd = -1;
+	qp->tx.send_msn = 1;
+	qp->tx.read_msn = 1;
+	for (int i = 0; i < RVCM_SOFT_WIRE_QNS; i++)
+		qp->rx.msn[i] = 1; /* RFC 5041 section 5.1 */
+	rvcm_list_init(&qp->cq_node);
+	rvcm_list_init(&qp->busy_node);
+	rvcm_list_init(&qp->pool_node);
+	rvcm_list_init(&qp->srq_node);
+	rvcm_list_init(&qp->note.node);
+	rvcm_timer_init(&qp->timer, NULL);
+	atomic_init(&qp->state, RVCM_DEV_QP_INIT);
+	atomic_init(&qp->refs, 1);
+	atomic_init(&qp->finish_asked, false);
+	atomic_init(&qp->closed, false);
+}
+
+int rvcm_soft_qp_open(struct rvcm_dev *base, const struct rvcm_dev_qp_attr *attr,
+		      struct rvcm_dev_qp **out)
+{
+	struct rvcm_soft_dev *dev = rvcm_soft_dev_of(base);
+	uint32_t sge_max = qp_clamp(attr->sge_max, base->attr.sge_max);
+	bool own_rq = !attr->pool && !attr->srq;
+	struct rvcm_soft_qp *qp;
+	int rc;
+
+	if (!attr->cq || (attr->pool && attr->srq))
+		return -EINVAL;
+	qp = rvcm_mem_zalloc(sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp_init(qp, dev, attr);
+	rc = rvcm_soft_sq_init(&qp->sq, qp_clamp(attr->sq_depth, base->attr.sq_depth_max), sge_max);
+	if (rc)
+		goto err_free;
+	rc = rvcm_soft_rq_init(
+		&qp->rq, own_rq ? qp_clamp(attr->rq_depth, base->attr.rq_depth_max) : 1, sge_max);
+	if (rc)
+		goto err_sq;
+	rc = qp_responses_init(&qp->responses, dev->tun.reads_max);
+	if (rc)
+		goto err_rq;
+	*out = &qp->base;
+	return 0;
+
+err_rq:
+	rvcm_soft_rq_fini(&qp->rq);
+err_sq:
+	rvcm_soft_sq_fini(&qp->sq);
+err_free:
+	rvcm_mem_free(qp);
+	return rc;
+}
+
+void rvcm_soft_qp_put(struct rvcm_soft_qp *qp)
+{
+	/* Release: what this side did to the QP; acquire: what the other did, before it is freed.
+	 */
+	if (atomic_fetch_sub_explicit(&qp->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	rvcm_mem_free(qp->responses.ring);
+	rvcm_soft_rq_fini(&qp->rq);
+	rvcm_soft_sq_fini(&qp->sq);
+	rvcm_mem_free(qp);
+}
+
+void rvcm_soft_qp_close(struct rvcm_dev_qp *base)
+{
+	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
+	struct rvcm_soft_dev *dev = qp->dev;
+	enum rvcm_dev_qp_state state = rvcm_soft_qp_now(qp);
+
+	if (qp->bound) /* against the rules, and cheap to survive */
+		rvcm_soft_qp_detach(base);
+	rvcm_timer_cancel(&dev->timers, &qp->timer);
+	atomic_store_explicit(&qp->closed, true, memory_order_release);
+	rvcm_soft_event_forget(dev, &qp->note);
+	rvcm_soft_sock_close(qp->fd, state == RVCM_DEV_QP_RTS || state == RVCM_DEV_QP_CLOSING);
+	rvcm_soft_qp_put(qp);
+}
+
+enum rvcm_dev_qp_state rvcm_soft_qp_state(const struct rvcm_dev_qp *base)
+{
+	return rvcm_soft_qp_now((const struct rvcm_soft_qp *)base);
+}
+
+enum rvcm_soft_fsm_action rvcm_soft_qp_step(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
+					    const struct rvcm_soft_end *end)
+{
+	struct rvcm_soft_fsm_step step;
+	uint32_t bit = 0;
+
+	rvcm_lock_acquire(&qp->dev->lock);
+	step = rvcm_soft_fsm_next(rvcm_soft_qp_now(qp), event);
+	atomic_store_explicit(&qp->state, (uint8_t)step.next, memory_order_relaxed);
+	if (step.action == RVCM_SOFT_FSM_ESTABLISH)
+		bit = RVCM_SOFT_NOTE_ESTABLISHED;
+	else if (step.action == RVCM_SOFT_FSM_REPORT)
+		bit = RVCM_SOFT_NOTE_FAILED;
+	else if (step.action == RVCM_SOFT_FSM_END)
+		bit = RVCM_SOFT_NOTE_ENDED;
+	if (bit & (RVCM_SOFT_NOTE_FAILED | RVCM_SOFT_NOTE_ENDED))
+		qp->end = *end;
+	qp->note_bits |= bit;
+	if (bit)
+		rvcm_soft_event_post_locked(qp->dev, &qp->note);
+	rvcm_lock_release(&qp->dev->lock);
+	return step.action;
+}
+
+/* The peer did not end its side in time. */
+static void qp_close_timeout(struct rvcm_timer *timer, uint64_t now_ns)
+{
+	struct rvcm_soft_qp *qp = rvcm_container_of(timer, struct rvcm_soft_qp, timer);
+	struct rvcm_soft_end end = { .status = RVCM_STATUS_RESPONSE_TIMEOUT, .err = ETIMEDOUT };
+
+	(void)now_ns;
+	(void)rvcm_soft_qp_step(qp, RVCM_SOFT_FSM_LOST, &end);
+	(void)shutdown(qp->fd, SHUT_RDWR);
+}
+
+static void qp_abandon(struct rvcm_soft_qp *qp)
+{
+	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
+	rvcm_soft_event_forget(qp->dev, &qp->note);
+	rvcm_soft_sock_close(qp->fd, false);
+	qp->fd = -1;
+}
+
+int rvcm_soft_qp_disconnect(struct rvcm_dev_qp *base)
+{
+	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
+	enum rvcm_soft_fsm_action action = rvcm_soft_qp_step(qp, RVCM_SOFT_FSM_DISCONNECT, NULL);
+	bool attached;
+
+	if (action == RVCM_SOFT_FSM_ABANDON)
+		qp_abandon(qp);
+	if (action != RVCM_SOFT_FSM_FINISH)
+		return 0;
+	rvcm_timer_init(&qp->timer, qp_close_timeout);
+	rvcm_soft_cm_timer(qp->dev, &qp->timer, qp->dev->tun.close_timeout_ms);
+	atomic_store_explicit(&qp->finish_asked, true, memory_order_release);
+	rvcm_lock_acquire(&qp->dev->lock);
+	attached = qp->attached;
+	rvcm_lock_release(&qp->dev->lock);
+	/* If it is attached only now, attach finds the state and finishes by itself. */
+	if (attached)
+		rvcm_soft_cq_kick(qp->cq);
+	else
+		(void)shutdown(qp->fd, SHUT_WR);
+	return 0;
+}
+
+int rvcm_soft_qp_attach(struct rvcm_dev_qp *base)
+{
+	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
+	enum rvcm_dev_qp_state state = rvcm_soft_qp_now(qp);
+	int rc;
+
+	if (qp->bound || state == RVCM_DEV_QP_INIT || state == RVCM_DEV_QP_CONNECTING)
+		return -EINVAL;
+	rc = rvcm_soft_cq_attach(qp->cq, qp);
+	if (rc)
+		return rc;
+	atomic_fetch_add_explicit(&qp->refs, 1, memory_order_relaxed);
+	rvcm_lock_acquire(&qp->dev->lock);
+	qp->attached = true;
+	state = rvcm_soft_qp_now(qp);
+	rvcm_lock_release(&qp->dev->lock);
+	if (qp->src.fd >= 0)
+		rvcm_soft_cm_unwatch(qp->dev, &qp->src);
+	qp->bound = true;
+	if (state == RVCM_DEV_QP_CLOSING)
+		qp->tx.finish = true;
+	if (state == RVCM_DEV_QP_ERROR)
+		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, RVCM_STATUS_FLUSHED, 0);
+	else
+		rvcm_soft_cq_busy(qp);
+	return 0;
+}
+
+void rvcm_soft_qp_detach(struct rvcm_dev_qp *base)
+{
+	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
+	bool stood = !qp->dead;
+
+	if (!qp->bound)
+		return;
+	rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_DETACH, RVCM_STATUS_CLOSED, 0);
+	if (stood)
+		rvcm_soft_sock_break(qp->fd);
+	rvcm_soft_cq_detach(qp->cq, qp);
+	rvcm_list_del(&qp->pool_node);
+	rvcm_list_del(&qp->srq_node);
+	rvcm_lock_acquire(&qp->dev->lock);
+	qp->attached = false;
+	rvcm_lock_release(&qp->dev->lock);
+	qp->bound = false;
+	if (!qp->in_cq)
+		rvcm_soft_qp_put(qp);
+}
+
+/* Receives that were posted and not used. */
+static void qp_flush_receives(struct rvcm_soft_qp *qp, enum rvcm_status status)
+{
+	struct rvcm_soft_rq *rq = &qp->rq;
+
+	while (!rvcm_ring_empty(&rq->index)) {
+		struct rvcm_soft_recv *recv = &rq->ring[rvcm_ring_pop(&rq->index)];
+		struct rvcm_dev_wc *wc = rvcm_soft_cq_push(qp->cq, qp);
+
+		wc->wr_id = recv->wr_id;
+		wc->op = RVCM_DEV_OP_RECV;
+		wc->status = status;
+	}
+}
+
+void rvcm_soft_qp_over(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
+		       enum rvcm_status status, int err)
+{
+	struct rvcm_soft_end end = { .status = status, .err = err };
+	/* A lost connection hits all alike. Any other end has one cause, and the rest is flushed.
+	 */
+	enum rvcm_status flush =
+		status == RVCM_STATUS_CONNECTION_LOST ? status : RVCM_STATUS_FLUSHED;
+
+	if (qp->dead)
+		return;
+	qp->dead = true;
+	rvcm_soft_cq_quiet(qp);
+	rvcm_soft_tx_drop(qp);
+	rvcm_soft_sq_abort(qp, flush);
+	rvcm_soft_message_drop(qp, flush);
+	rvcm_soft_rx_drop(qp);
+	qp_flush_receives(qp, flush);
+	(void)rvcm_soft_qp_step(qp, event, &end);
+	if (event == RVCM_SOFT_FSM_PEER_CLOSED)
+		(void)shutdown(qp->fd, SHUT_WR);
+}
+
+void rvcm_soft_qp_service(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_tx *tx = &qp->tx;
+
+	if (RVCM_SOFT_UNLIKELY(qp->dead))
+		return;
+	rvcm_soft_rx_service(qp);
+	if (RVCM_SOFT_UNLIKELY(qp->dead))
+		return;
+	if (rvcm_soft_tx_pending(qp))
+		rvcm_soft_tx_push(qp);
+	rvcm_soft_sq_retire(qp);
+	if (RVCM_SOFT_UNLIKELY(tx->finish) && !tx->finished && qp->sq.done == qp->sq.posted &&
+	    tx->sent == tx->queued) {
+		tx->finished = true;
+		(void)shutdown(qp->fd, SHUT_WR);
+	}
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stream's incoming end. One recv fetches what is there into a buffer, and the frames in it are
+ * taken one by one; most messages are whole then. A frame that is not has either to wait for its
+ * rest, or, if much payload is missing and its place is known, goes direct: what is in the buffer
+ * is copied to its place and the rest read into it straight from the socket, with the trailer and
+ * the next header behind it in the same readv.
+ *
+ * After such a frame (bulk) little is read at a time, so that the next one goes direct as well.
+ *
+ * A frame may be one that cannot be taken now: no room in the CQ, no message free in the pool, no
+ * memory. Then the stream stalls: nothing is read and TCP tells the peer.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "dev/soft/crc.h"
+#include "dev/soft/soft_impl.h"
+
+#define RX_ROOM_MIN    4096u /* a read of less is not worth a system call */
+#define RX_ROUNDS_MAX  8     /* reads in one service */
+#define RX_HEADER_PEEK (RVCM_SOFT_MPA_HEADER_BYTES + RVCM_SOFT_WIRE_HDR_BYTES_MAX)
+
+/* The frame at r was found wrong. */
+static int rx_wrong(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
+{
+	rvcm_soft_term_send(qp, qp->rx.term, frame, rvcm_soft_term_status(qp->rx.term));
+	return -EPROTO;
+}
+
+/* -- the buffer ----------------------------------------------------------------------------- */
+
+/* What is not taken yet moves to where there is room for need bytes in all. */
+static int rx_move(struct rvcm_soft_qp *qp, uint32_t need)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	struct rvcm_soft_buf *old = rx->buf;
+	struct rvcm_soft_buf *buf = old;
+	uint32_t bytes = rx->w - rx->r;
+
+	if (old && !bytes && old->refs == 1) {
+		rx->r = 0;
+		rx->w = 0;
+	}
+	if (old && RVCM_SOFT_BUF_BYTES - rx->r >= need &&
+	    (need > RX_HEADER_PEEK || RVCM_SOFT_BUF_BYTES - rx->w >= RX_ROOM_MIN))
+		return 0;
+	if (!old || old->refs > 1) {
+		buf = rvcm_soft_buf_get(&qp->dev->bufs);
+		if (!buf)
+			return -ENOMEM;
+	}
+	if (bytes)
+		memmove(buf->data, old->data + rx->r, bytes);
+	if (old && old != buf)
+		rvcm_soft_buf_put(&qp->dev->bufs, old);
+	rx->buf = buf;
+	rx->r = 0;
+	rx->w = bytes;
+	return 0;
+}
+
+/*
+ * Nothing is left in the buffer: give it back. One with messages that are still held, and with
+ * room, is read into further, or a few small messages would hold many buffers.
+ */
+static void rx_empty(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+
+	rx->r = rx->w;
+	if (rx->buf && rx->buf->refs > 1 && RVCM_SOFT_BUF_BYTES - rx->w >= RX_ROOM_MIN)
+		return;
+	if (rx->buf)
+		rvcm_soft_buf_put(&qp->dev->bufs, rx->buf);
+	rx->buf = NULL;
+	rx->r = 0;
+	rx->w = 0;
+}
+
+/* -- frames --------------------------------------------------------------------------------- */
+
+/* The frame whose first len bytes are at data: 1, 0 (more is due), or -EPROTO. */
+static int rx_decode(struct rvcm_soft_qp *qp, const uint8_t *data, uint32_t len,
+		     struct rvcm_soft_frame *frame)
+{
+	uint32_t have;
+	int rc;
+
+	if (len < RVCM_SOFT_MPA_HEADER_BYTES)
+		return 0;
+	frame->ulpdu = data + RVCM_SOFT_MPA_HEADER_BYTES;
+	frame->ulpdu_bytes = rvcm_soft_mpa_header_decode(data);
+	frame->fpdu_bytes = (uint32_t)rvcm_soft_mpa_fpdu_len(frame->ulpdu_bytes);
+	frame->info = NULL;
+	frame->header_bytes = 0;
+	frame->bytes = 0;
+	if (!frame->ulpdu_bytes) /* RFC 6581 section 9.1: a ready-to-receive frame */
+		return 1;
+	have = len - RVCM_SOFT_MPA_HEADER_BYTES;
+	if (have > frame->ulpdu_bytes)
+		have = frame->ulpdu_bytes;
+	rc = rvcm_soft_wire_decode(frame->ulpdu, have, &frame->hdr, &qp->rx.term);
+	if (rc < 0)
+		return rc;
+	if (rc == 0) {
+		qp->rx.term = RVCM_SOFT_WIRE_TERM_R_OP_UNSPECIFIED; /* shorter than its header */
+		return have < frame->ulpdu_bytes ? 0 : -EPROTO;
+	}
+	frame->info = rvcm_soft_wire_opcode_info(frame->hdr.opcode);
+	frame->header_bytes = (uint32_t)rc;
+	frame->bytes = frame->ulpdu_bytes - (uint32_t)rc;
+	return 1;
+}
+
+static bool rx_crc_fits(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
+{
+	const uint8_t *start = frame->ulpdu - RVCM_SOFT_MPA_HEADER_BYTES;
+	uint32_t crc = 0;
+
+	if (qp->crc)
+		crc = rvcm_soft_crc_update(0, start,
+					   frame->ulpdu_bytes + RVCM_SOFT_MPA_HEADER_BYTES);
+	return rvcm_soft_mpa_trailer_check(frame->ulpdu_bytes, qp->crc, crc,
+					   frame->ulpdu + frame->ulpdu_bytes);
+}
+
+/* Take a frame that is wholly in the buffer. */
+static int rx_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	int rc = 0;
+
+	if (qp->crc && !rx_crc_fits(qp, frame)) {
+		rx->term = RVCM_SOFT_WIRE_TERM_L_CRC;
+		return rx_wrong(qp, NULL);
+	}
+	if (frame->info)
+		rc = rvcm_soft_place_whole(qp, frame, frame->ulpdu + frame->header_bytes);
+	if (rc == -EPROTO)
+		return qp->dead ? rc : rx_wrong(qp, frame);
+	rx->stalled = rc < 0;
+	if (!rc)
+		rx->r += frame->fpdu_bytes;
+	return rc;
+}
+
+/* -- direct --------------------------------------------------------------------------------- */
+
+static uint32_t rx_trailer_bytes(const struct rvcm_soft_frame *frame)
+{
+	return frame->fpdu_bytes - RVCM_SOFT_MPA_HEADER_BYTES - frame->ulpdu_bytes;
+}
+
+/* n bytes of payload, from the start of the sink, are in place. */
+static void rx_sink_advance(struct rvcm_soft_rx *rx, struct rvcm_soft_qp *qp, size_t n)
+{
+	struct rvcm_soft_sink *sink = &rx->sink;
+	uint32_t i = 0;
+
+	rx->left -= (uint32_t)n;
+	while (n) {
+		struct iovec *iov = &sink->iov[i];
+		size_t part = n < iov->iov_len ? n : iov->iov_len;
+
+		if (qp->crc)
+			rx->crc = rvcm_soft_crc_update(rx->crc, iov->iov_base, part);
+		iov->iov_base = (uint8_t *)iov->iov_base + part;
+		iov->iov_len -= part;
+		n -= part;
+		if (!iov->iov_len)
+			i++;
+	}
+	sink->n -= i;
+	memmove(sink->iov, sink->iov + i, sink->n * sizeof(*sink->iov));
+}
+
+/*
+ * The frame at r is not whole. Let it go direct if that is worth it: 1; 0: it waits; or as
+ * rvcm_soft_place_open.
+ */
+static int rx_begin_direct(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	const uint8_t *payload = frame->ulpdu + frame->header_bytes;
+	uint32_t have = rx->w - rx->r - RVCM_SOFT_MPA_HEADER_BYTES;
+	int rc;
+
+	have = have > frame->header_bytes ? have - frame->header_bytes : 0;
+	if (have >= frame->bytes || frame->bytes - have < qp->dev->tun.direct_bytes_min ||
+	    !rvcm_soft_place_direct(qp, frame))
+		return 0;
+	rc = rvcm_soft_place_open(qp, frame, &rx->sink);
+	if (rc == -ENOBUFS)
+		return 0; /* it will be parked, whole */
+	if (rc == -EPROTO)
+		return qp->dead ? rc : rx_wrong(qp, frame);
+	rx->stalled = rc < 0;
+	if (rc)
+		return rc;
+	rx->direct = true;
+	rx->bulk = true;
+	rx->frame = *frame;
+	rx->left = frame->bytes;
+	rx->key_drops = qp->dev->key_drops;
+	if (qp->crc)
+		rx->crc = rvcm_soft_crc_update(0, frame->ulpdu - RVCM_SOFT_MPA_HEADER_BYTES,
+					       frame->header_bytes + RVCM_SOFT_MPA_HEADER_BYTES);
+	rvcm_soft_place_copy(&rx->sink, payload, have);
+	rx_sink_advance(rx, qp, have);
+	rx->frame.ulpdu = NULL;
+	rx_empty(qp);
+	return 1;
+}
+
+/* All payload is in place; the trailer is due. 1: the frame is taken; 0: wait; -EPROTO. */
+static int rx_end_direct(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	uint32_t trailer = rx_trailer_bytes(&rx->frame);
+	const uint8_t *end = rx->buf->data + rx->r;
+	int rc;
+
+	if (rx->left || rx->w - rx->r < trailer)
+		return 0;
+	if (!rvcm_soft_mpa_trailer_check(rx->frame.ulpdu_bytes, qp->crc, rx->crc, end)) {
+		rx->term = RVCM_SOFT_WIRE_TERM_L_CRC;
+		return rx_wrong(qp, NULL);
+	}
+	rx->r += trailer;
+	rx->direct = false;
+	rc = rvcm_soft_place_close(qp, &rx->frame);
+	if (rc)
+		return qp->dead ? rc : rx_wrong(qp, NULL);
+	return 1;
+}
+
+/* -- reading -------------------------------------------------------------------------------- */
+
+/* Take what is in the buffer: 0: more is due; -EAGAIN: stalled; -EPROTO: it is over. */
+static int rx_parse(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	struct rvcm_soft_frame frame;
+	int rc;
+
+	if (rx->direct) {
+		rc = rx_end_direct(qp);
+		if (rc <= 0)
+			return rc;
+	}
+	while (rx->w > rx->r) {
+		uint32_t have = rx->w - rx->r;
+
+		rc = rx_decode(qp, rx->buf->data + rx->r, have, &frame);
+		if (rc < 0)
+			return rx_wrong(qp, &frame);
+		if (rc == 0)
+			return rx_move(qp, RX_HEADER_PEEK) ? -EAGAIN : 0;
+		if (RVCM_SOFT_UNLIKELY(have < frame.fpdu_bytes)) {
+			rc = rx_begin_direct(qp, &frame);
+			if (rc)
+				return rc < 0 ? rc : 0;
+			return rx_move(qp, frame.fpdu_bytes) ? -EAGAIN : 0;
+		}
+		rc = rx_take(qp, &frame);
+		if (rc)
+			return rc;
+		rx->bulk = rx->bulk && frame.bytes >= qp->dev->tun.direct_bytes_min;
+	}
+	rx_empty(qp);
+	return 0;
+}
+
+/* The stream's end, or an error of the socket. */
+static void rx_end(struct rvcm_soft_qp *qp, int err)
+{
+	const struct rvcm_soft_rx *rx = &qp->rx;
+
+	if (qp->tx.err && !err)
+		err = qp->tx.err;
+	if (!err && (rx->direct || rx->w != rx->r || rx->message_open))
+		err = ECONNRESET; /* in the middle of a frame or message */
+	if (err)
+		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, RVCM_STATUS_CONNECTION_LOST, err);
+	else
+		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_PEER_CLOSED, RVCM_STATUS_OK, 0);
+}
+
+/* Is the place of a direct WRITE still registered? */
+static bool rx_sink_stands(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	const struct rvcm_soft_wire_hdr *hdr = &rx->frame.hdr;
+	void *ptr;
+	int rc;
+
+	if (rx->key_drops == qp->dev->key_drops || hdr->opcode != RVCM_SOFT_WIRE_WRITE)
+		return true;
+	rx->key_drops = qp->dev->key_drops;
+	rc = rvcm_soft_key_check(&qp->dev->keys, hdr->stag, hdr->to, rx->frame.bytes,
+				 RVCM_DEV_ACCESS_REMOTE_WRITE, &ptr);
+	if (rc)
+		rx->term = rvcm_soft_key_term(rc, true);
+	return !rc;
+}
+
+static ssize_t rx_read_direct(struct rvcm_soft_qp *qp, size_t *asked)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	struct rvcm_soft_sink *sink = &rx->sink;
+	uint32_t tail = RVCM_SOFT_MPA_TRAILER_BYTES_MAX + qp->dev->tun.bulk_read_bytes;
+	struct msghdr msg = { .msg_iov = sink->iov, .msg_iovlen = sink->n + 1 };
+	ssize_t n;
+
+	if (rx_move(qp, rx->w - rx->r + tail))
+		return 0;
+	sink->iov[sink->n].iov_base = rx->buf->data + rx->w;
+	sink->iov[sink->n].iov_len = tail;
+	*asked = rx->left + tail;
+	n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
+	if (n > 0) {
+		size_t placed = (size_t)n < rx->left ? (size_t)n : rx->left;
+
+		rx_sink_advance(rx, qp, placed);
+		rx->w += (uint32_t)((size_t)n - placed);
+	}
+	return n;
+}
+
+static ssize_t rx_read_plain(struct rvcm_soft_qp *qp, size_t *asked)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	ssize_t n;
+
+	*asked = RVCM_SOFT_BUF_BYTES - rx->w;
+	if (rx->bulk && *asked > qp->dev->tun.bulk_read_bytes)
+		*asked = qp->dev->tun.bulk_read_bytes;
+	n = recv(qp->fd, rx->buf->data + rx->w, *asked, MSG_DONTWAIT);
+	if (n > 0)
+		rx->w += (uint32_t)n;
+	return n;
+}
+
+/* Read once. True: the socket may have more. */
+static bool rx_read(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	size_t asked = 0;
+	ssize_t n;
+
+	if (rx_move(qp, RX_HEADER_PEEK))
+		return false;
+	if (RVCM_SOFT_UNLIKELY(rx->direct) && !rx_sink_stands(qp)) {
+		(void)rx_wrong(qp, NULL);
+		return false;
+	}
+	n = rx->direct ? rx_read_direct(qp, &asked) : rx_read_plain(qp, &asked);
+	if (RVCM_SOFT_LIKELY(n > 0))
+		return rx_parse(qp) == 0 && (size_t)n == asked;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (rx->w == rx->r)
+			rx_empty(qp);
+		return false;
+	}
+	if (n == 0 && rx->park.head)
+		rx->stalled = true; /* the end waits for the messages before it */
+	else if (asked)
+		rx_end(qp, n < 0 ? errno : 0);
+	return false;
+}
+
+void rvcm_soft_rx_service(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+
+	if (RVCM_SOFT_UNLIKELY(rx->park.head != NULL)) {
+		int rc = rvcm_soft_park_replay(qp);
+
+		if (rc == -EPROTO && !qp->dead)
+			(void)rx_wrong(qp, NULL);
+		if (qp->dead)
+			return;
+	}
+	if (RVCM_SOFT_UNLIKELY(rx->stalled)) {
+		rx->stalled = false;
+		if (rx_parse(qp))
+			return;
+	}
+	for (int i = 0; i < RX_ROUNDS_MAX && rx_read(qp); i++)
+		;
+}
+
+void rvcm_soft_rx_drop(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+
+	rvcm_soft_park_drop(qp);
+	if (rx->buf)
+		rvcm_soft_buf_put(&qp->dev->bufs, rx->buf);
+	rx->buf = NULL;
+	rx->r = 0;
+	rx->w = 0;
+	rx->direct = false;
+	rx->stalled = false;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The embedded software RNIC: iWARP over TCP (RFC 5040, 5041, 5044, 6581, 7306) on plain sockets.
+ * No threads of its own, no privileges, no files; the bytes move when the owner polls (dev/dev.h).
+ *
+ * One device per interface address that is up, loopback last. It interoperates with other RNICs;
+ * between two of our own a connection also has immediates (caps IMM32, IMM64). A completed SEND or
+ * WRITE was handed to the stream (no cap PLACED).
+ */
+#ifndef RVCM_DEV_SOFT_SOFT_H
+#define RVCM_DEV_SOFT_SOFT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dev/dev.h"
+
+/* What may be tuned; rvcm_soft_tunables_init gives the defaults in brackets. */
+struct rvcm_soft_tunables {
+	bool crc;                      /* ask for CRCs; used if either side does [no] */
+	uint32_t connect_timeout_ms;   /* an attempt to connect, TCP and MPA together [10000] */
+	uint32_t handshake_timeout_ms; /* a client that connected must send its request [5000] */
+	uint32_t close_timeout_ms;     /* an orderly end may take so long [5000] */
+	uint32_t user_timeout_ms;      /* unacknowledged bytes, TCP_USER_TIMEOUT [30000] */
+	uint32_t keepalive_idle_s;     /* before the first probe [10] */
+	uint32_t keepalive_interval_s; /* between probes [5] */
+	uint32_t keepalive_count;      /* unanswered probes that end the connection [3] */
+	uint32_t handshakes_max;       /* requests that wait to be read or answered [4096] */
+	uint32_t reads_max;            /* READs open at a time, each way: ORD and IRD [32] */
+	uint32_t segment_bytes_max;    /* payload of one frame [65472] */
+	uint32_t copy_bytes_max;   /* payloads up to this are copied behind their header [2048] */
+	uint32_t direct_bytes_min; /* a rest of payload this long goes straight to its place
+				      [4096] */
+	uint32_t bulk_read_bytes;  /* read at a time when long payloads are due [2048] */
+	uint32_t park_bufs_max;    /* buffers of 68 KiB for SENDs that found no receive [8] */
+	uint32_t poll_direct_max;  /* QPs of a CQ that are read without asking epoll [2] */
+};
+
+void rvcm_soft_tunables_init(struct rvcm_soft_tunables *tunables);
+
+/* As the class's open, with tunables; NULL = defaults. Values out of range are clamped. */
+int rvcm_soft_open(const struct rvcm_dev_attr *attr, const struct rvcm_soft_tunables *tunables,
+		   struct rvcm_dev **dev);
+
+extern const struct rvcm_dev_class rvcm_soft_class;
+
+#endif

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside the software RNIC. Who touches what:
+ *
+ *   control   listeners, requests, a QP's cm part; one epoll set (dev->cm_epfd) with a timerfd
+ *   data      everything else: a QP's sq, rq, tx, rx while it is attached, CQs, pools, SRQs, keys
+ *   both      a QP's state and the list of events, under dev->lock, which is taken when a
+ *             connection changes its state and never for a message
+ *
+ * A QP's socket is opened and closed by control. In between data reads and writes it from attach to
+ * detach; control may shut it down meanwhile, which data sees as the stream's end.
+ *
+ * Buffers (struct rvcm_soft_buf) are of one size, counted, and shared by all QPs through a free
+ * list, last in, first out: an idle QP holds none, a busy one finds it warm in the cache.
+ */
+#ifndef RVCM_DEV_SOFT_SOFT_IMPL_H
+#define RVCM_DEV_SOFT_SOFT_IMPL_H
+
+#include <netinet/in.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "base/ring.h"
+#include "dev/dev.h"
+#include "dev/soft/dev_impl.h"
+#include "dev/soft/fsm.h"
+#include "dev/soft/key.h"
+#include "dev/soft/wire.h"
+
+/* -- completion queues (cq.c): data --------------------------------------------------------- */
+
+struct rvcm_soft_cqe {
+	struct rvcm_dev_wc wc;
+	struct rvcm_soft_qp *qp;
+};
+
+struct rvcm_soft_cq {
+	struct rvcm_dev_cq base;
+	struct rvcm_soft_cqe *ring;
+	struct rvcm_ring index;
+	uint32_t depth;    /* normal completions stop here; flushes may go on */
+	uint32_t promised; /* flushes that attached QPs may need at once */
+	struct rvcm_list qps;
+	uint32_t n_qps;
+	struct rvcm_list busy; /* QPs to be served whatever epoll says */
+	int epfd;
+	int kick_fd;        /* an eventfd in epfd */
+	atomic_bool kicked; /* control wrote to kick_fd */
+	bool epolled;       /* the QPs' sockets are in epfd */
+	bool armed;
+	bool polling;
+};
+
+int rvcm_soft_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq **cq);
+void rvcm_soft_cq_close(struct rvcm_dev_cq *cq);
+int rvcm_soft_cq_poll(struct rvcm_dev_cq *cq, struct rvcm_dev_wc *wc, int n);
+int rvcm_soft_cq_arm(struct rvcm_dev_cq *cq, bool solicited_only);
+int rvcm_soft_cq_fd(struct rvcm_dev_cq *cq);
+int rvcm_soft_cq_attach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp);
+void rvcm_soft_cq_detach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp);
+/* Both sides: the data side is to look. */
+void rvcm_soft_cq_kick(struct rvcm_soft_cq *cq);
+/* The QP needs service though its socket be silent; until its service says otherwise. */
+void rvcm_soft_cq_busy(struct rvcm_soft_qp *qp);
+/* As rvcm_soft_cq_busy, from a call that may run while another thread sleeps. */
+void rvcm_soft_cq_rouse(struct rvcm_soft_qp *qp);
+/* The QP's stream is over: its socket is not watched any more. */
+void rvcm_soft_cq_quiet(struct rvcm_soft_qp *qp);
+
+/* Is there room for a completion that is no flush? */
+static inline bool rvcm_soft_cq_room(const struct rvcm_soft_cq *cq)
+{
+	return rvcm_ring_count(&cq->index) < cq->depth;
+}
+
+/* A zeroed completion of qp, to be filled in. There is room. */
+struct rvcm_dev_wc *rvcm_soft_cq_push(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp);
+
+/* -- pools (pool.c): data ------------------------------------------------------------------- */
+
+struct rvcm_soft_pool {
+	struct rvcm_dev_pool base;
+	size_t message_bytes_max;
+	uint32_t count;
+	uint32_t held;              /* messages handed out */
+	struct rvcm_soft_buf *free; /* for reassembled messages */
+	struct rvcm_list waiting;   /* QPs (pool_node) that found it exhausted */
+};
+
+int rvcm_soft_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
+			struct rvcm_dev_pool **pool);
+void rvcm_soft_pool_close(struct rvcm_dev_pool *pool);
+void rvcm_soft_pool_release(struct rvcm_dev_pool *pool, void *rx);
+/* A buffer of message_bytes_max for a message in pieces; NULL = no memory. */
+struct rvcm_soft_buf *rvcm_soft_pool_get(struct rvcm_soft_pool *pool);
+void rvcm_soft_pool_put(struct rvcm_soft_pool *pool, struct rvcm_soft_buf *buf);
+
+/* -- receive queues (rq.c, srq.c): data ----------------------------------------------------- */
+
+struct rvcm_soft_recv {
+	uint64_t wr_id;
+	size_t bytes; /* room in all pieces */
+	uint32_t n_sge;
+	struct iovec sge[RVCM_SOFT_SGE_MAX];
+};
+
+struct rvcm_soft_rq {
+	struct rvcm_soft_recv *ring;
+	struct rvcm_ring index;
+	uint32_t depth;
+	uint32_t sge_max;
+};
+
+int rvcm_soft_rq_init(struct rvcm_soft_rq *rq, uint32_t depth, uint32_t sge_max);
+void rvcm_soft_rq_fini(struct rvcm_soft_rq *rq);
+int rvcm_soft_rq_push(struct rvcm_soft_rq *rq, struct rvcm_dev *dev,
+		      const struct rvcm_dev_recv *recv);
+int rvcm_soft_rq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_recv *recv);
+/* The next receive of the QP, copied to *recv; false = none is posted. */
+bool rvcm_soft_rq_take(struct rvcm_soft_qp *qp, struct rvcm_soft_recv *recv);
+
+struct rvcm_soft_srq {
+	struct rvcm_dev_srq base;
+	struct rvcm_soft_rq rq;
+	struct rvcm_list waiting; /* QPs (srq_node) with parked messages */
+};
+
+int rvcm_soft_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
+		       struct rvcm_dev_srq **srq);
+void rvcm_soft_srq_close(struct rvcm_dev_srq *srq);
+int rvcm_soft_srq_post(struct rvcm_dev_srq *srq, const struct rvcm_dev_recv *recv);
+
+/* -- memory (mr.c): data -------------------------------------------------------------------- */
+
+int rvcm_soft_mr_reg(struct rvcm_dev *dev, const struct rvcm_dev_mr_attr *attr,
+		     struct rvcm_dev_mr **mr);
+void rvcm_soft_mr_dereg(struct rvcm_dev_mr *mr);
+/* The pieces as iovecs, and their sum; -EINVAL: outside their registration, or no such access. */
+int rvcm_soft_mr_local(struct rvcm_dev *dev, const struct rvcm_dev_sge *sge, uint32_t n,
+		       uint32_t access, bool is_inline, struct iovec *iov, size_t *bytes);
+
+/* -- queue pairs: sending (sq.c, tx.c) ------------------------------------------------------ */
+
+struct rvcm_soft_wqe {
+	uint64_t wr_id;
+	uint64_t imm;
+	uint64_t raddr;
+	uint64_t end; /* tx.queued behind its last byte, once it is built */
+	size_t bytes;
+	uint32_t rkey;
+	uint32_t flags;
+	uint32_t sink_stag; /* READ */
+	uint32_t msn;       /* READ: of its request */
+	uint32_t n_sge;
+	enum rvcm_dev_op op;
+	enum rvcm_status status; /* its own, when all are aborted */
+	bool done;               /* READ: the response is here */
+	bool saved;              /* its bytes are the queue's own copy (INLINE) */
+	struct iovec *sge;
+};
+
+/* Indices count up for ever: done <= built <= posted. Slots from done to posted are in use. */
+struct rvcm_soft_sq {
+	struct rvcm_soft_wqe *ring;
+	struct iovec *sges;    /* sge_max for each slot */
+	uint8_t *inline_bytes; /* RVCM_SOFT_INLINE_BYTES for each slot, made when first needed */
+	uint32_t mask;
+	uint32_t depth;
+	uint32_t sge_max;
+	uint32_t done;   /* the oldest that is not reported */
+	uint32_t built;  /* the first that is not wholly built into frames */
+	uint32_t posted; /* the next to be posted */
+	uint32_t read;   /* the READ whose response is due, or one before it */
+};
+
+static inline struct rvcm_soft_wqe *rvcm_soft_sq_at(const struct rvcm_soft_sq *sq, uint32_t i)
+{
+	return &sq->ring[i & sq->mask];
+}
+
+/* A READ of the peer that we serve. */
+struct rvcm_soft_response {
+	struct rvcm_soft_wire_read_req req;
+	uint32_t sent; /* bytes built into frames */
+	bool built;
+	uint64_t end; /* tx.queued behind its last byte, once it is built */
+};
+
+struct rvcm_soft_responses {
+	struct rvcm_soft_response *ring;
+	uint32_t size; /* slots; a power of two */
+	uint32_t done; /* indices count up for ever: done <= built <= posted */
+	uint32_t built;
+	uint32_t posted;
+};
+
+/*
+ * The stream's outgoing end. Frames are built into iov: headers, trailers and short payloads in
+ * stage, long payloads where they are. queued and sent count the stream's bytes.
+ */
+struct rvcm_soft_tx {
+	struct rvcm_soft_buf *stage; /* NULL when nothing is pending */
+	uint32_t stage_fill;
+	uint32_t n_iov;
+	uint32_t iov_first;
+	uint32_t n_frames; /* in iov */
+	uint64_t queued;
+	uint64_t sent;
+	size_t message_built; /* bytes of the message being built */
+	bool message_open;    /* some of it is built, not all */
+	bool segments_built;  /* all but its immediate is */
+	bool response_open;   /* and it is a read response */
+	bool blocked;         /* the socket takes no more for now */
+	bool finish;          /* end the stream when all is sent */
+	bool finished;        /* done so */
+	int err;              /* positive: the socket failed; reading goes on to its end */
+	uint32_t send_msn;    /* the next */
+	uint32_t read_msn;
+	uint32_t reads;     /* READs open */
+	uint64_t key_drops; /* dev->key_drops when the responses in iov were checked */
+	struct iovec iov[RVCM_SOFT_IOV_MAX];
+};
+
+int rvcm_soft_sq_init(struct rvcm_soft_sq *sq, uint32_t depth, uint32_t sge_max);
+void rvcm_soft_sq_fini(struct rvcm_soft_sq *sq);
+int rvcm_soft_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
+int rvcm_soft_sq_flush(struct rvcm_dev_qp *qp);
+/* Report what is done, as far as the CQ has room. */
+void rvcm_soft_sq_retire(struct rvcm_soft_qp *qp);
+/* Report all as failed; those with a status of their own (rvcm_soft_sq_blame) keep it. */
+void rvcm_soft_sq_abort(struct rvcm_soft_qp *qp, enum rvcm_status status);
+/* The READ whose request had that MSN, if it is open, is why the stream ends. */
+void rvcm_soft_sq_blame(struct rvcm_soft_qp *qp, uint32_t read_msn, enum rvcm_status status);
+/* The READ whose response is due; NULL = none is open. */
+struct rvcm_soft_wqe *rvcm_soft_sq_read(struct rvcm_soft_qp *qp);
+void rvcm_soft_sq_read_done(struct rvcm_soft_qp *qp);
+
+/* Build what can be built for now. */
+void rvcm_soft_tx_build(struct rvcm_soft_qp *qp);
+/* Build and send until nothing is left or the socket takes no more. */
+void rvcm_soft_tx_push(struct rvcm_soft_qp *qp);
+/* Hand over what is built. False: the socket takes no more. */
+bool rvcm_soft_tx_send(struct rvcm_soft_qp *qp);
+/* Append one frame that is not part of a WR: false = no room. */
+bool rvcm_soft_tx_frame(struct rvcm_soft_qp *qp, const struct rvcm_soft_wire_hdr *hdr,
+			const void *payload, size_t bytes);
+/* Give up what is built and not sent. */
+void rvcm_soft_tx_drop(struct rvcm_soft_qp *qp);
+
+/* Is there anything that was posted and is not in the socket? */
+bool rvcm_soft_tx_pending(const struct rvcm_soft_qp *qp);
+
+/* -- queue pairs: receiving (rx.c, place.c, park.c) ----------------------------------------- */
+
+struct rvcm_soft_frame {
+	struct rvcm_soft_wire_hdr hdr;
+	const struct rvcm_soft_wire_opcode_info *info;
+	const uint8_t *ulpdu; /* in the buffer; valid until the buffer moves */
+	uint32_t ulpdu_bytes;
+	uint32_t header_bytes; /* of ulpdu */
+	uint32_t bytes;        /* payload */
+	uint32_t fpdu_bytes;   /* all of it, length field to CRC */
+};
+
+/* Where a frame's payload belongs. */
+struct rvcm_soft_sink {
+	struct iovec iov[RVCM_SOFT_SGE_MAX + 1]; /* one more for rx.buf */
+	uint32_t n;
+};
+
+struct rvcm_soft_park {
+	struct rvcm_soft_buf *head;
+	struct rvcm_soft_buf *tail;
+	uint32_t offset; /* of the oldest frame in head */
+	uint32_t n_bufs;
+	uint64_t since_ns; /* when the oldest began to wait */
+};
+
+/*
+ * The stream's incoming end. buf holds [r, w) that is not taken yet. While direct, the current
+ * frame's remaining payload goes from the socket to sink, and what follows it to buf.
+ */
+struct rvcm_soft_rx {
+	struct rvcm_soft_buf *buf; /* NULL when nothing is in it */
+	uint32_t r;
+	uint32_t w;
+	bool direct;
+	bool bulk;                        /* long payloads are likely to follow */
+	bool stalled;                     /* the frame at r cannot be taken for now: no reading */
+	uint16_t term;                    /* why, when a frame was found wrong */
+	uint32_t msn[RVCM_SOFT_WIRE_QNS]; /* the next expected */
+
+	/* direct */
+	struct rvcm_soft_frame frame;
+	struct rvcm_soft_sink sink;
+	uint32_t left; /* payload still in the socket */
+	uint32_t crc;
+	uint64_t key_drops; /* dev->key_drops when sink was checked */
+
+	/* The message on queue 0 that is in progress. */
+	bool message_open;
+	uint32_t message_bytes;
+	struct rvcm_soft_recv recv;    /* posted mode: where it goes */
+	struct rvcm_soft_buf *message; /* pool mode: the same */
+	enum rvcm_status recv_status;  /* of that receive, if the stream ends because of it */
+	struct rvcm_soft_park park;
+
+	uint64_t write_bytes;      /* of the WRITE in progress */
+	uint64_t last_write_bytes; /* of the last whole one */
+	uint64_t read_bytes;       /* of the response in progress */
+};
+
+/* Read and take what is there. The QP may be dead and flushed afterwards. */
+void rvcm_soft_rx_service(struct rvcm_soft_qp *qp);
+void rvcm_soft_rx_drop(struct rvcm_soft_qp *qp);
+
+/*
+ * Taking frames. open says where the payload goes; close follows when it is there. whole does both
+ * for a frame that lies in the buffer. All: 0; -EAGAIN: not now; -EPROTO: wrong, and rx.term says
+ * how, unless qp is dead already. open also: -ENOBUFS: no receive is posted.
+ */
+bool rvcm_soft_place_direct(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
+int rvcm_soft_place_open(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			 struct rvcm_soft_sink *sink);
+int rvcm_soft_place_close(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
+int rvcm_soft_place_whole(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			  const uint8_t *payload);
+/* The pieces of [offset, offset + bytes) of a list. */
+void rvcm_soft_place_slice(const struct iovec *iov, uint32_t n, size_t offset, size_t bytes,
+			   struct rvcm_soft_sink *sink);
+void rvcm_soft_place_copy(const struct rvcm_soft_sink *sink, const uint8_t *payload, size_t bytes);
+
+/* The same for queue 0. take: a frame whose turn it is, -ENOBUFS: no receive is posted. */
+bool rvcm_soft_message_direct(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
+int rvcm_soft_message_open(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			   struct rvcm_soft_sink *sink);
+int rvcm_soft_message_close(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
+int rvcm_soft_message_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			   const uint8_t *payload);
+int rvcm_soft_message_whole(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			    const uint8_t *payload);
+/* The receive of a message under way is flushed. */
+void rvcm_soft_message_drop(struct rvcm_soft_qp *qp, enum rvcm_status status);
+
+/* Copies the frame behind those that wait. -EAGAIN: no room. */
+int rvcm_soft_park_add(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+		       const uint8_t *payload);
+/* Take what can be taken now. 0, -EAGAIN (some still wait), or -EPROTO. */
+int rvcm_soft_park_replay(struct rvcm_soft_qp *qp);
+void rvcm_soft_park_drop(struct rvcm_soft_qp *qp);
+
+/* -- ends (term.c): data -------------------------------------------------------------------- */
+
+/* What a code of ours means for this side. */
+enum rvcm_status rvcm_soft_term_status(uint16_t term);
+/* We found the frame (NULL = none) wrong: tell the peer, then fail. */
+void rvcm_soft_term_send(struct rvcm_soft_qp *qp, uint16_t term,
+			 const struct rvcm_soft_frame *frame, enum rvcm_status status);
+/* The peer's TERMINATE. */
+void rvcm_soft_term_receive(struct rvcm_soft_qp *qp, const uint8_t *body, size_t bytes);
+
+/* -- queue pairs (qp.c) --------------------------------------------------------------------- */
+
+/* How a QP or its attempt to connect ended. */
+struct rvcm_soft_end {
+	enum rvcm_dev_event_type type; /* of FAILED */
+	enum rvcm_status status;
+	enum rvcm_dev_reject reject;
+	int err; /* positive, 0 = none */
+};
+
+struct rvcm_soft_qp {
+	struct rvcm_dev_qp base;
+	struct rvcm_soft_dev *dev;
+
+	/* The path of a message: data. */
+	int fd; /* of the connection; -1 = none. Written by control only, before attach */
+	_Atomic uint8_t state; /* enum rvcm_dev_qp_state; written under dev->lock */
+	bool bound;            /* attached, as data sees it */
+	bool dead;             /* the stream is over and all is flushed */
+	bool crc;
+	bool own_kind;
+	uint16_t ord;
+	struct rvcm_soft_cq *cq;
+	struct rvcm_soft_pool *pool;
+	struct rvcm_soft_srq *srq;
+	struct rvcm_soft_sq sq;
+	struct rvcm_soft_rq rq;
+	struct rvcm_soft_rx rx;
+	struct rvcm_soft_tx tx;
+	struct rvcm_soft_responses responses;
+	uint64_t rnr_timeout_ns;
+	bool enrolled;              /* the socket is in cq->epfd */
+	uint32_t watched;           /* with these events */
+	uint32_t in_cq;             /* its completions that were not polled */
+	uint32_t promised;          /* its part of cq->promised */
+	struct rvcm_list cq_node;   /* cq->qps */
+	struct rvcm_list busy_node; /* cq->busy */
+	struct rvcm_list pool_node;
+	struct rvcm_list srq_node;
+
+	/* both, under dev->lock */
+	bool attached;
+	struct rvcm_soft_note note;
+	uint32_t note_bits;
+	struct rvcm_soft_end end;
+	atomic_uint refs;         /* control's one, and data's while attached or in_cq */
+	atomic_bool finish_asked; /* control: data is to finish the stream */
+	atomic_bool closed;       /* control: report nothing any more */
+
+	/* control */
+	struct rvcm_soft_src src;
+	struct rvcm_timer timer; /* of the attempt to connect, or of the orderly end */
+	struct rvcm_addr peer;
+	bool tcp_up; /* connecting: TCP is, MPA is not */
+	bool opener;
+	size_t private_bytes; /* of the request to be sent, in shake.buf; then of the reply's */
+	const void *private_data;
+	struct rvcm_soft_shake shake;
+};
+
+static inline struct rvcm_soft_qp *rvcm_soft_qp_of(struct rvcm_dev_qp *qp)
+{
+	return (struct rvcm_soft_qp *)qp;
+}
+
+static inline enum rvcm_dev_qp_state rvcm_soft_qp_now(const struct rvcm_soft_qp *qp)
+{
+	return (enum rvcm_dev_qp_state)atomic_load_explicit(&qp->state, memory_order_relaxed);
+}
+
+int rvcm_soft_qp_open(struct rvcm_dev *dev, const struct rvcm_dev_qp_attr *attr,
+		      struct rvcm_dev_qp **qp);
+void rvcm_soft_qp_close(struct rvcm_dev_qp *qp);
+enum rvcm_dev_qp_state rvcm_soft_qp_state(const struct rvcm_dev_qp *qp);
+int rvcm_soft_qp_disconnect(struct rvcm_dev_qp *qp);
+int rvcm_soft_qp_attach(struct rvcm_dev_qp *qp);
+void rvcm_soft_qp_detach(struct rvcm_dev_qp *qp);
+void rvcm_soft_qp_put(struct rvcm_soft_qp *qp);
+
+/*
+ * Any side: an event of the state machine. end says why, for what reports; it may be NULL
+ * otherwise. Returns the action; what it reports is in the list of events already.
+ */
+enum rvcm_soft_fsm_action rvcm_soft_qp_step(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
+					    const struct rvcm_soft_end *end);
+
+/* Data: move bytes both ways. */
+void rvcm_soft_qp_service(struct rvcm_soft_qp *qp);
+
+/*
+ * Data: the stream is over. Everything posted is flushed with status (OK = an orderly end: FLUSHED)
+ * and the end is reported, unless it was.
+ */
+void rvcm_soft_qp_over(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
+		       enum rvcm_status status, int err);
+
+#endif
