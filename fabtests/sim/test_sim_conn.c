@@ -26,6 +26,7 @@ struct peer {
 	struct rvcm_conn *conn;
 	uint32_t tx_session, tx_number, tx_left;
 	uint32_t rx_session, rx_number, rx_total;
+	uint32_t wanted, confirmed; /* of this session's messages */
 	uint32_t downs;
 	struct rvcm_conn_cause cause;
 	uint32_t reads, reads_ok, reads_failed;
@@ -120,6 +121,23 @@ static void on_recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx
 	peer->rx_total++;
 }
 
+/* What is confirmed has been received. */
+static void on_confirmed(void *ctx, struct rvcm_conn *conn, uint32_t mark)
+{
+	struct node *node = ctx;
+	struct world *world = node->world;
+	struct peer *peer = peer_of(node, conn);
+	const struct peer *there = &world->nodes[peer - node->peers].peers[node - world->nodes];
+
+	assert_false((int32_t)(mark - peer->confirmed) < 0);
+	assert_false((int32_t)(peer->tx_number - mark) < 0);
+	peer->confirmed = mark;
+	if (mark == 0)
+		return;
+	assert_int_equal(there->rx_session, peer->tx_session);
+	assert_false((int32_t)(there->rx_number - mark) < 0);
+}
+
 static void on_read_done(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status)
 {
 	struct peer *peer = peer_of(ctx, conn);
@@ -148,12 +166,14 @@ static void on_down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_ca
 	peer->cause = *cause;
 	peer->tx_session++;
 	peer->tx_number = 0;
+	peer->wanted = peer->confirmed = 0;
 }
 
 static const struct rvcm_conn_sink sink = {
 	.incoming = on_incoming,
 	.ready = on_ready,
 	.recv = on_recv,
+	.confirmed = on_confirmed,
 	.read_done = on_read_done,
 	.down = on_down,
 };
@@ -286,6 +306,8 @@ static void send_one(struct world *world, struct peer *peer)
 	peer->tx_number++;
 	peer->tx_left--;
 	rvcm_conn_commit(peer->conn, 0, bytes, false);
+	if (rvcm_rng_below(sim_net_rng(world->net), 4) == 0)
+		peer->wanted = rvcm_conn_confirm(peer->conn);
 }
 
 static void read_one(struct world *world, struct peer *peer, int from)
@@ -347,6 +369,15 @@ static bool all_received(struct world *world, uint32_t messages)
 	return true;
 }
 
+static bool all_confirmed(struct world *world)
+{
+	for (int i = 0; i < world->n; i++)
+		for (int j = 0; j < world->n; j++)
+			if (world->nodes[i].peers[j].confirmed < world->nodes[i].peers[j].wanted)
+				return false;
+	return true;
+}
+
 static void run_clean(uint64_t seed, uint32_t window_max)
 {
 	struct sim_conf conf = { .seed = seed };
@@ -354,7 +385,7 @@ static void run_clean(uint64_t seed, uint32_t window_max)
 	uint32_t messages = 40;
 
 	all_have_to_send(world, messages);
-	while (talk(world) || !all_received(world, messages)) {
+	while (talk(world) || !all_received(world, messages) || !all_confirmed(world)) {
 		turn(world);
 		assert_true(sim_now(world->net) < 60 * SIM_S);
 	}
@@ -387,7 +418,7 @@ static void run_one_way(uint64_t seed)
 	struct world *world = world_open(&conf, 2, 1 + (uint32_t)(seed % 3), 0);
 
 	world->nodes[0].peers[1].tx_left = 20;
-	while (talk(world) || world->nodes[1].peers[0].rx_total != 20) {
+	while (talk(world) || world->nodes[1].peers[0].rx_total != 20 || !all_confirmed(world)) {
 		world->lazy = rvcm_rng_below(sim_net_rng(world->net), 20) ? &world->nodes[1] : NULL;
 		turn(world);
 		assert_true(sim_now(world->net) < 60 * SIM_S);
@@ -429,7 +460,7 @@ static void run_faulty(uint64_t seed)
 			world->nodes[i].peers[j].rx_total = 0;
 	all_have_to_send(world, messages);
 	limit = sim_now(world->net) + 60 * SIM_S;
-	while (talk(world) || !all_received(world, messages)) {
+	while (talk(world) || !all_received(world, messages) || !all_confirmed(world)) {
 		turn(world);
 		assert_true(sim_now(world->net) < limit);
 	}

@@ -97,7 +97,13 @@ static void on_down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_ca
 	victim->cause = *cause;
 }
 
-static const struct rvcm_conn_sink sink = { on_incoming, on_ready, on_recv, on_read_done, on_down };
+static const struct rvcm_conn_sink sink = {
+	.incoming = on_incoming,
+	.ready = on_ready,
+	.recv = on_recv,
+	.read_done = on_read_done,
+	.down = on_down,
+};
 
 static void victim_open(struct victim *victim, uint64_t seed)
 {

@@ -336,6 +336,11 @@ void rvcm_conn_cancel(struct rvcm_conn *pub)
 	conn->reserved = NULL;
 }
 
+uint32_t rvcm_conn_confirm(struct rvcm_conn *pub)
+{
+	return rvcm_confirm_want(rvcm_conn_full(pub));
+}
+
 int rvcm_conn_read(struct rvcm_conn *pub, const struct rvcm_conn_read *op)
 {
 	struct rvcm_conn_full *conn = rvcm_conn_full(pub);

@@ -69,6 +69,8 @@ struct rvcm_conn_sink {
 	/* Messages can be sent: up, or credit after rvcm_conn_reserve gave NULL. */
 	void (*ready)(void *ctx, struct rvcm_conn *conn);
 	void (*recv)(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx);
+	/* After rvcm_conn_confirm: the peer has accepted every message before mark. */
+	void (*confirmed)(void *ctx, struct rvcm_conn *conn, uint32_t mark);
 	/* A rvcm_conn_read ended; exactly one per read, always before down. */
 	void (*read_done)(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status);
 	void (*down)(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause);
@@ -180,6 +182,13 @@ void *rvcm_conn_reserve(struct rvcm_conn *conn, size_t bytes);
  */
 void rvcm_conn_commit(struct rvcm_conn *conn, uint16_t dst_slot, size_t bytes, bool more);
 void rvcm_conn_cancel(struct rvcm_conn *conn);
+
+/*
+ * Have the peer confirm what has been committed so far, which it otherwise does when it suits it.
+ * The mark that is returned, or a later one, comes with sink->confirmed, from progress; or
+ * sink->down does. Marks are serial numbers of 32 bits: a is before b if (int32_t)(a - b) < 0.
+ */
+uint32_t rvcm_conn_confirm(struct rvcm_conn *conn);
 
 /* An RDMA read, any length; rvcm_conn's dev tells which registration to use. */
 struct rvcm_conn_read {

@@ -161,6 +161,12 @@ struct rvcm_conn_full {
 	struct rvcm_list pending; /* committed, not posted: the device's queue is full */
 	struct rvcm_buf *reserved;
 
+	/* confirm.c: the owner waits for the mark; the peer has been asked for all before asked. */
+	bool confirm_wanted;
+	bool confirm_asking; /* a HEARTBEAT is out */
+	uint32_t confirm_mark;
+	uint32_t confirm_asked;
+
 	/* Receiving: next is expected; the peer knows of acked, and may send up to acked + window.
 	 */
 	uint32_t rx_next;
@@ -339,6 +345,20 @@ void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot);
 /* Has everything that the slot's conns committed been posted? */
 bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot);
 void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot);
+
+/* -- confirm.c: the owner wants to know when messages have been accepted -- */
+
+/* Nothing is wanted, on a fresh link or when the link is lost. */
+void rvcm_confirm_reset(struct rvcm_conn_full *conn);
+
+/* Want everything committed confirmed; returns the mark. */
+uint32_t rvcm_confirm_want(struct rvcm_conn_full *conn);
+
+/* Ask the peer, if that is owed. False: try again. */
+bool rvcm_confirm_ask(struct rvcm_conn_full *conn);
+
+/* A frame acknowledged something; is_ack: it was an ACK, the answer to a HEARTBEAT. */
+void rvcm_confirm_acked(struct rvcm_conn_full *conn, bool is_ack);
 
 /* -- work.c: what is owed to a conn, outside of any callback -- */
 int rvcm_work_run(struct rvcm_carrier *carrier);

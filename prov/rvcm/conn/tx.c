@@ -93,6 +93,7 @@ void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window)
 	conn->tx_seq = 0;
 	conn->tx_acked = 0;
 	conn->tx_limit = window;
+	rvcm_confirm_reset(conn);
 }
 
 void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes, bool more)

@@ -48,7 +48,7 @@ static bool send_owed(struct rvcm_conn_full *conn)
 	if (conn->bye_due && rvcm_tx_control(conn, RVCM_WIRE_BYE, NULL, 0))
 		return false;
 	conn->bye_due = false;
-	return rvcm_read_drain(conn);
+	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn);
 }
 
 static void tell_ready(struct rvcm_conn_full *conn)
