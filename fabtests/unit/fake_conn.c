@@ -26,6 +26,10 @@ struct fake_conn {
 	uint8_t *reserved;
 	size_t reserved_bytes;
 	uint32_t under_way; /* sent and not delivered */
+	uint32_t sent;
+	uint32_t accepted; /* of sent */
+	uint32_t mark;     /* of the last confirm */
+	bool confirm;
 	bool wanting;
 	bool blocked;
 	bool faulted;
@@ -316,6 +320,9 @@ static void join(struct fake_conn *conn, struct rvcm_carrier *to, uint16_t slot)
 	conn->other = other;
 	other->other = conn;
 	conn->under_way = other->under_way = 0;
+	conn->sent = other->sent = 0;
+	conn->accepted = other->accepted = 0;
+	conn->confirm = other->confirm = false;
 	conn->wanting = other->wanting = false;
 	conn->faulted = other->faulted = false;
 	conn->pub.up = other->pub.up = true;
@@ -367,6 +374,7 @@ static int deliver(struct fake_conn *conn)
 		if (conn->other) {
 			rx.src_slot = conn->other->pub.slot;
 			conn->other->under_way -= msg->counted;
+			conn->other->accepted += msg->counted;
 		}
 		rx.dst_slot = conn->pub.slot;
 		carrier->attr.sink->recv(carrier->attr.sink_ctx, &conn->pub, &rx);
@@ -413,6 +421,16 @@ static int go_down(struct fake_conn *conn)
 	return 1;
 }
 
+static int tell_confirmed(struct fake_conn *conn)
+{
+	if (!conn->confirm || !conn->pub.up || !conn->accepted || conn->carrier->net->hold_confirms)
+		return 0;
+	conn->confirm = conn->accepted != conn->mark;
+	conn->carrier->attr.sink->confirmed(conn->carrier->attr.sink_ctx, &conn->pub,
+					    conn->accepted);
+	return !conn->confirm;
+}
+
 static int tell_ready(struct fake_conn *conn)
 {
 	if (!conn->blocked || !has_credit(conn))
@@ -437,6 +455,7 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		n += connect(conn);
 		n += deliver(conn);
 		n += complete_reads(conn);
+		n += tell_confirmed(conn);
 		n += go_down(conn);
 		n += tell_ready(conn);
 	}
@@ -500,6 +519,7 @@ void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes, bo
 		net->tap(net->tap_ctx, pub, conn->reserved, bytes);
 	push(conn->other, conn->reserved, bytes, true);
 	conn->under_way++;
+	conn->sent++;
 	free(conn->reserved);
 	conn->reserved = NULL;
 }
@@ -511,6 +531,15 @@ void rvcm_conn_cancel(struct rvcm_conn *pub)
 	assert_non_null(conn->reserved);
 	free(conn->reserved);
 	conn->reserved = NULL;
+}
+
+uint32_t rvcm_conn_confirm(struct rvcm_conn *pub)
+{
+	struct fake_conn *conn = full(pub);
+
+	conn->confirm = true;
+	conn->mark = conn->sent;
+	return conn->mark;
 }
 
 int rvcm_conn_read(struct rvcm_conn *pub, const struct rvcm_conn_read *op)

@@ -24,6 +24,7 @@ struct fake_net {
 	bool hold_connects;         /* attempts stay pending */
 	bool hold_messages;         /* nothing is delivered */
 	bool hold_reads;            /* reads stay in flight */
+	bool hold_confirms;         /* nobody says what it has accepted */
 	enum rvcm_status fail_read; /* how reads end, if not OK */
 	int fail_reg;               /* what mr_reg returns, if not 0 */
 	int fail_post;              /* what rvcm_conn_read returns, if not 0 */

@@ -43,6 +43,13 @@ static void recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *r
 		rvcm_recv_message(conn->user, rx);
 }
 
+static void confirmed(void *ctx, struct rvcm_conn *conn, uint32_t mark)
+{
+	(void)ctx;
+	if (conn->user)
+		rvcm_send_confirmed(conn->user, mark);
+}
+
 static void read_done(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status)
 {
 	(void)ctx;
@@ -61,6 +68,7 @@ static const struct rvcm_conn_sink sink = {
 	.incoming = incoming,
 	.ready = ready,
 	.recv = recv,
+	.confirmed = confirmed,
 	.read_done = read_done,
 	.down = down,
 };

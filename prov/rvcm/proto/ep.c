@@ -49,6 +49,7 @@ static void init(struct rvcm_ep *ep, const struct rvcm_ep_attr *attr, uint16_t s
 	rvcm_idmap_init(&ep->ids, RVCM_IDMAP_MAX);
 	rvcm_hash_init(&ep->names, same_name, ep->engine->seed);
 	rvcm_list_init(&ep->peers);
+	rvcm_list_init(&ep->claimed);
 }
 
 int rvcm_ep_open(const struct rvcm_ep_attr *attr, struct rvcm_ep **ep)

@@ -264,6 +264,12 @@ static struct rvcm_match_msg *find_held(struct rvcm_match *match, struct rvcm_ma
 	return NULL;
 }
 
+struct rvcm_match_msg *rvcm_match_peek(struct rvcm_match *match, struct rvcm_match_recv *recv)
+{
+	recv->class = class_of(match, recv);
+	return find_held(match, recv);
+}
+
 struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_match_recv *recv)
 {
 	struct rvcm_match_msg *msg;

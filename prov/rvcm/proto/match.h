@@ -89,6 +89,9 @@ void rvcm_match_fini(struct rvcm_match *match);
 /* Take the oldest held message that recv matches, or post recv and return NULL. */
 struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_match_recv *recv);
 
+/* Find the oldest held message that recv, which is not posted, would match, or NULL. */
+struct rvcm_match_msg *rvcm_match_peek(struct rvcm_match *match, struct rvcm_match_recv *recv);
+
 /* Take the oldest posted receive that matches, or return NULL. */
 struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag, uint64_t source);
 

@@ -30,6 +30,7 @@ int rvcm_peer_get(struct rvcm_ep *ep, const struct rvcm_addr *name, struct rvcm_
 		p->self = rvcm_addr_cmp(name, &ep->name) == 0;
 		rvcm_list_init(&p->queued);
 		rvcm_list_init(&p->announced);
+		rvcm_list_init(&p->delivering);
 		rvcm_list_init(&p->reading);
 		rvcm_list_init(&p->fins);
 		rvcm_list_init(&p->held);
@@ -186,11 +187,13 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	peer->eager_off = false;
 	peer->off_told = false;
 	peer->slot = 0;
+	end_sends(&peer->delivering, &why);
 	end_sends(&peer->announced, &why);
 	end_sends(&peer->queued, &why);
 	end_reading(peer, &why);
 	drop_fins(peer);
 	drop_announcements(peer);
+	rvcm_peek_down(peer, cause->status);
 	if (peer->source == RVCM_EP_SOURCE_NONE)
 		return;
 	end_directed(peer, &peer->ep->match[0], &why);
@@ -203,6 +206,7 @@ void rvcm_peer_free(struct rvcm_peer *peer)
 	struct rvcm_ep *ep = peer->ep;
 	struct rvcm_list *pos, *tmp;
 
+	end_sends(&peer->delivering, &why);
 	end_sends(&peer->announced, &why);
 	end_sends(&peer->queued, &why);
 	while ((pos = rvcm_list_pop(&peer->reading))) {
@@ -220,6 +224,7 @@ void rvcm_peer_free(struct rvcm_peer *peer)
 			rvcm_send_end(held->send, &why);
 		rvcm_hold_free(held);
 	}
+	rvcm_peek_free(peer);
 	rvcm_hash_del(&ep->names, &peer->by_name);
 	rvcm_list_del(&peer->node);
 	rvcm_mem_free(peer);

@@ -50,6 +50,7 @@ enum rvcm_ep_flag {
 	RVCM_EP_COMPLETION = 1u << 3, /* tx, rx: report success too; errors always are */
 	RVCM_EP_SEND = 1u << 4,       /* completion: of a send, else of a receive */
 	RVCM_EP_MORE = 1u << 5,       /* tx: another follows at once */
+	RVCM_EP_DELIVERED = 1u << 6,  /* tx: over only when the peer has accepted it */
 };
 
 /* A completion, exactly one per operation that asked for it or failed. */
@@ -152,6 +153,34 @@ struct rvcm_ep_rx {
 
 /* Post a receive. -EAGAIN: rx_max are posted. */
 int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx);
+
+/* A message that has arrived, or has been announced, and that no receive has taken. */
+struct rvcm_ep_found {
+	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA */
+	size_t length;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t source;
+};
+
+enum rvcm_ep_look {
+	RVCM_EP_LOOK,    /* leave it */
+	RVCM_EP_CLAIM,   /* keep it for rvcm_peek_take with the same op_context */
+	RVCM_EP_DISCARD, /* drop it; the sender sees that it was received */
+};
+
+/*
+ * Look for the oldest message that rx would take; rx's memory does not matter. -ENOENT: there is
+ * none. Makes no progress. *found is set on success only.
+ */
+int rvcm_peek(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, enum rvcm_ep_look look,
+	      struct rvcm_ep_found *found);
+
+/* Receive the message claimed with rx->op_context. -ENOENT: there is none. -EAGAIN: see recv. */
+int rvcm_peek_take(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx);
+
+/* Drop the message claimed with op_context. -ENOENT: there is none. -EAGAIN: see recv. */
+int rvcm_peek_discard(struct rvcm_ep *ep, const void *op_context);
 
 /*
  * Cancel the oldest posted receive with that context: it completes with status CANCELED. -ENOENT:

@@ -13,6 +13,7 @@
  *
  *   send   peer.queued     waits for credit; nothing of it has left
  *          peer.announced  its RTS has left; its FIN is awaited; it has an id
+ *          peer.delivering it has left; that the peer has accepted it is awaited
  *          (none)          to ourselves, waiting for its receive; a held message points at it
  *   recv   (match)         posted
  *          peer.reading    matched an RTS; reads of it may be in flight
@@ -70,6 +71,7 @@ struct rvcm_ep {
 	struct rvcm_idmap ids; /* announced sends */
 	struct rvcm_hash names;
 	struct rvcm_list peers;
+	struct rvcm_list claimed; /* held messages out of the matcher, by held.of_peer */
 	struct rvcm_ep_stats stats;
 };
 
@@ -88,6 +90,7 @@ struct rvcm_peer {
 	bool off_told;   /* and it has been told */
 	struct rvcm_list queued;
 	struct rvcm_list announced;
+	struct rvcm_list delivering; /* oldest first */
 	struct rvcm_list reading;
 	struct rvcm_list fins;
 	struct rvcm_list held; /* by held.of_peer */
@@ -102,7 +105,11 @@ struct rvcm_send {
 	void *copy;         /* of the payload, ours; then iov is it */
 	struct rvcm_mr *mr; /* announced */
 	uint32_t id;        /* announced; else 0 */
+	uint32_t mark;      /* delivering: see rvcm_conn_confirm */
 };
+
+/* In rvcm_recv.flags: takes a message that nobody wants, and reports nothing. */
+#define RVCM_RECV_SILENT (1u << 31)
 
 struct rvcm_recv {
 	struct rvcm_match_recv match;
@@ -132,6 +139,7 @@ enum rvcm_held_kind {
 	RVCM_HELD_EAGER, /* payload is a copy */
 	RVCM_HELD_RTS,
 	RVCM_HELD_SELF, /* send waits */
+	RVCM_HELD_LOST, /* was announced and claimed, but the peer is gone: lost says why */
 };
 
 struct rvcm_held {
@@ -146,6 +154,8 @@ struct rvcm_held {
 	uint32_t op_id;   /* RTS */
 	struct rvcm_message_rail rail;
 	struct rvcm_send *send; /* SELF */
+	const void *claimant;   /* claimed: the op_context */
+	enum rvcm_status lost;  /* LOST */
 };
 
 static inline struct rvcm_match *rvcm_ep_match(struct rvcm_ep *ep, uint32_t flags)
@@ -191,6 +201,8 @@ void rvcm_peer_free(struct rvcm_peer *peer);
 int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
 /* Send the first of the queue. False: no credit. */
 bool rvcm_send_next(struct rvcm_peer *peer);
+/* The peer has accepted everything before mark. */
+void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark);
 /* Make a send that is on no list. NULL: tx_max exist, or no memory. */
 struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
 /* Take a copy of the payload, unless there is one; the sender's memory is not needed any more. */
@@ -203,6 +215,8 @@ void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why);
 
 /* -- recv.c -- */
 
+/* A receive that is not posted, with room bytes. NULL: rx_max are, or no memory. */
+struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
 int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
 /* A message of the peer. */
 void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx);
@@ -227,6 +241,13 @@ int rvcm_hold_copy(const struct rvcm_ep_tx *tx, size_t length);
 int rvcm_hold_send(struct rvcm_send *send);
 /* Free it; it is not in the matcher any more. */
 void rvcm_hold_free(struct rvcm_held *held);
+
+/* -- peek.c -- */
+
+/* The peer is gone: what was claimed of it and not fetched is lost. */
+void rvcm_peek_down(struct rvcm_peer *peer, enum rvcm_status status);
+/* Free what was claimed of the peer, without a word. */
+void rvcm_peek_free(struct rvcm_peer *peer);
 
 /* -- rndv.c -- */
 

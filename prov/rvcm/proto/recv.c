@@ -52,6 +52,8 @@ void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct r
 		comp.status = comp.overflow ? RVCM_STATUS_TRUNCATED : RVCM_STATUS_OK;
 	}
 	ep->rx_count--;
+	if (recv->flags & RVCM_RECV_SILENT)
+		return;
 	count(ep, recv, comp.status, comp.length);
 	if (ep->closing || (comp.status == RVCM_STATUS_OK && !(recv->flags & RVCM_EP_COMPLETION)))
 		return;
@@ -102,22 +104,24 @@ void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
 	case RVCM_HELD_SELF:
 		rvcm_self_take(recv, held->send);
 		break;
+	case RVCM_HELD_LOST:
+		rvcm_recv_end(ep, recv, &(struct rvcm_why) { .status = held->lost });
+		break;
 	}
 	rvcm_hold_free(held);
 }
 
 /* -- posting ------------------------------------------------------------------------------ */
 
-int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
+struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 {
 	struct rvcm_recv *recv;
-	struct rvcm_match_msg *msg;
 
 	if (ep->rx_count >= ep->rx_max)
-		return -EAGAIN;
+		return NULL;
 	recv = rvcm_pool_get(&ep->recvs);
 	if (!recv)
-		return -EAGAIN;
+		return NULL;
 	ep->rx_count++;
 	rvcm_list_init(&recv->node);
 	recv->match.item.tag = rx->flags & RVCM_EP_TAGGED ? rx->tag : 0;
@@ -131,6 +135,16 @@ int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 	recv->op_context = rx->op_context;
 	recv->peer = NULL;
 	recv->length = 0;
+	return recv;
+}
+
+int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
+{
+	struct rvcm_recv *recv = rvcm_recv_new(ep, rx, room);
+	struct rvcm_match_msg *msg;
+
+	if (!recv)
+		return -EAGAIN;
 	msg = rvcm_match_post(rvcm_ep_match(ep, rx->flags), &recv->match);
 	if (msg)
 		rvcm_recv_deliver(recv, rvcm_held_of(msg));

@@ -13,6 +13,8 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 
+static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
+
 static enum rvcm_choose choose(const struct rvcm_ep_tx *tx, size_t length)
 {
 	const struct rvcm_peer *peer = tx->peer;
@@ -146,9 +148,18 @@ static bool announce(struct rvcm_send *send, bool own)
 	return true;
 }
 
+/* It has left; now the peer is to say that it has it. */
+static void deliver(struct rvcm_send *send)
+{
+	struct rvcm_peer *peer = send->tx.peer;
+
+	rvcm_list_del(&send->node);
+	rvcm_list_add_tail(&peer->delivering, &send->node);
+	send->mark = rvcm_conn_confirm(peer->conn);
+}
+
 bool rvcm_send_next(struct rvcm_peer *peer)
 {
-	static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 	struct rvcm_send *send = rvcm_container_of(peer->queued.next, struct rvcm_send, node);
 	enum rvcm_choose how = choose(&send->tx, send->length);
 
@@ -156,8 +167,24 @@ bool rvcm_send_next(struct rvcm_peer *peer)
 		return announce(send, how == RVCM_CHOOSE_RNDV_COPY);
 	if (!send_eager(&send->tx, send->length))
 		return false;
-	rvcm_send_end(send, &ok);
+	if (send->tx.flags & RVCM_EP_DELIVERED)
+		deliver(send);
+	else
+		rvcm_send_end(send, &ok);
 	return true;
+}
+
+void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&peer->delivering))) {
+		struct rvcm_send *send = rvcm_container_of(node, struct rvcm_send, node);
+
+		if ((int32_t)(mark - send->mark) < 0)
+			break;
+		rvcm_send_end(send, &ok);
+	}
 }
 
 static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
@@ -184,11 +211,10 @@ static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 
 int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 {
-	static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 	struct rvcm_peer *peer = tx->peer;
 
-	if (peer->waiting || !peer->conn || choose(tx, length) != RVCM_CHOOSE_EAGER ||
-	    !send_eager(tx, length))
+	if (peer->waiting || !peer->conn || tx->flags & RVCM_EP_DELIVERED ||
+	    choose(tx, length) != RVCM_CHOOSE_EAGER || !send_eager(tx, length))
 		return queue(ep, tx, length);
 	rvcm_send_report(ep, tx, &ok);
 	return 0;
