@@ -3,39 +3,25 @@
 #include "config.h"
 
 #include <rdma/fabric.h>
-#include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 
-static int getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		   const struct fi_info *hints, struct fi_info **info)
-{
-	(void)version;
-	(void)node;
-	(void)service;
-	(void)flags;
-	(void)hints;
-	(void)info;
-	return -FI_ENODATA;
-}
-
-static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
-{
-	(void)attr;
-	(void)fabric;
-	(void)context;
-	return -FI_ENODATA;
-}
+#include "ofi/fabric.h"
+#include "ofi/getinfo.h"
+#include "ofi/logsink.h"
+#include "ofi/params.h"
+#include "rvcm/fi_ext_rvcm.h"
 
 static void cleanup(void)
 {
 }
 
+/* libfabric keeps its own notes in .context. */
 static struct fi_provider provider = {
-	.name = "rvcm",
+	.name = FI_RVCM_PROV_NAME,
 	.version = FI_VERSION(0, 1),
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
-	.getinfo = getinfo,
-	.fabric = fabric_open,
+	.getinfo = rvcm_getinfo,
+	.fabric = rvcm_fabric_open,
 	.cleanup = cleanup,
 };
 
@@ -43,5 +29,7 @@ struct fi_provider *fi_prov_ini(void);
 
 FI_EXT_INI
 {
+	rvcm_logsink_install(&provider);
+	rvcm_params_define(&provider);
 	return &provider;
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an application may want to know of the rvcm provider, beyond libfabric's own headers. */
+#ifndef RVCM_FI_EXT_RVCM_H
+#define RVCM_FI_EXT_RVCM_H
+
+#include <rdma/fabric.h>
+
+/* fi_fabric_attr.prov_name */
+#define FI_RVCM_PROV_NAME "rvcm"
+
+/* fi_ep_attr.protocol of FI_EP_RDM endpoints, and the version of the wire format */
+#define FI_RVCM_PROTO         (FI_PROV_SPECIFIC | 0x7276636d)
+#define FI_RVCM_PROTO_VERSION 1
+
+/* fi_domain_attr.auth_key_size: the key of a job */
+#define FI_RVCM_AUTH_KEY_SIZE 16
+
+#endif

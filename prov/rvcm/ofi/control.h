@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control thread: one per process, asleep in epoll until a carrier's connection management has
+ * something to do. It starts with the first carrier and ends with the last. So connections are
+ * made, answered and ended while the application computes.
+ */
+#ifndef RVCM_OFI_CONTROL_H
+#define RVCM_OFI_CONTROL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "conn/conn.h"
+
+struct rvcm_control_thread;
+
+/* One carrier's place in the thread's list; embedded in its owner. */
+struct rvcm_control {
+	struct rvcm_list link;
+	struct rvcm_carrier *carrier;
+	struct rvcm_control_thread *thread; /* NULL = not added */
+	pid_t pid;                          /* that added it */
+};
+
+/* Have the carrier served; control is zeroed. Not from the control thread. -ENOMEM, -EMFILE,
+ * -EAGAIN (no thread). */
+int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier);
+
+/* When it returns, the thread does not run in the carrier any more, and never will. */
+void rvcm_control_remove(struct rvcm_control *control);
+
+/*
+ * There is mail for the carrier's control side. Any thread, but not during add and remove; never
+ * blocks. Does nothing before add (which serves at once) and after remove.
+ */
+void rvcm_control_wake(struct rvcm_control *control);
+
+/*
+ * Was the carrier added in this process, and not in the parent before a fork? Connections of the
+ * parent's must be left alone by its children.
+ */
+bool rvcm_control_ours(const struct rvcm_control *control);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
+#include "ofi/devices.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rdma/fabric.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "dev/soft/soft.h"
+#include "ofi/sockaddr.h"
+
+/* The kinds of device, in order of preference. */
+static const struct rvcm_dev_class *const classes[] = {
+	&rvcm_soft_class,
+};
+
+#define CLASS_COUNT (int)(sizeof(classes) / sizeof(classes[0]))
+
+bool rvcm_devices_same_ip(const struct rvcm_addr *a, const struct rvcm_addr *b)
+{
+	struct rvcm_addr x = *a, y = *b;
+
+	x.port = 0;
+	y.port = 0;
+	return rvcm_addr_equal(&x, &y);
+}
+
+static bool get_ip(const struct sockaddr *sa, struct rvcm_addr *addr)
+{
+	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
+		return false;
+	return rvcm_sockaddr_get(FI_SOCKADDR, sa, sizeof(struct sockaddr_in6), addr) == 0;
+}
+
+/* The network of the device's address under a netmask: "10.1.0.0/16". */
+static void name_network(struct rvcm_device *device, const struct rvcm_addr *mask)
+{
+	const struct rvcm_addr *own = &device->attr.addr;
+	uint8_t ip[sizeof(own->ip)];
+	char text[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; i < sizeof(ip); i++) {
+		ip[i] = own->ip[i] & mask->ip[i];
+		device->prefix_bits += __builtin_popcount(mask->ip[i]);
+	}
+	inet_ntop(own->family == RVCM_ADDR_V4 ? AF_INET : AF_INET6, ip, text, sizeof(text));
+	snprintf(device->network, sizeof(device->network), "%s/%d", text, device->prefix_bits);
+}
+
+/* Which interface, and which network, does the device's address belong to? */
+static void place(struct rvcm_device *device, const struct ifaddrs *ifaddrs)
+{
+	struct rvcm_addr addr, mask;
+
+	snprintf(device->network, sizeof(device->network), "%s", device->attr.name);
+	for (const struct ifaddrs *ifa = ifaddrs; ifa; ifa = ifa->ifa_next) {
+		if (!get_ip(ifa->ifa_addr, &addr) ||
+		    !rvcm_devices_same_ip(&addr, &device->attr.addr))
+			continue;
+		snprintf(device->iface, sizeof(device->iface), "%s", ifa->ifa_name);
+		if (get_ip(ifa->ifa_netmask, &mask))
+			name_network(device, &mask);
+		return;
+	}
+}
+
+static bool on_iface(const struct rvcm_device *device, const char *iface)
+{
+	struct rvcm_addr addr;
+
+	if (rvcm_addr_parse(iface, &addr) == 0)
+		return rvcm_devices_same_ip(&addr, &device->attr.addr);
+	return strcmp(iface, device->iface) == 0;
+}
+
+/* Why the user's choice leaves this device out; NULL if it does not. */
+static const char *left_out(const struct rvcm_params *params, const struct rvcm_device *device)
+{
+	if (params->device && strcmp(params->device, device->attr.name))
+		return "FI_RVCM_DEVICE names another";
+	if (params->iface && !on_iface(device, params->iface))
+		return "it is not on FI_RVCM_IFACE";
+	return NULL;
+}
+
+static int list_class(const struct rvcm_dev_class *class, const struct rvcm_params *params,
+		      const struct ifaddrs *ifaddrs, struct rvcm_device *devices, int n)
+{
+	struct rvcm_dev_attr *attrs = rvcm_mem_calloc((size_t)n, sizeof(*attrs));
+	int found, count = 0;
+
+	if (!attrs || !n)
+		goto out;
+	found = class->enumerate(attrs, n);
+	for (int i = 0; i < found && i < n; i++) {
+		struct rvcm_device *device = &devices[count];
+		const char *why;
+
+		*device = (struct rvcm_device) { .class = class, .attr = attrs[i] };
+		place(device, ifaddrs);
+		why = left_out(params, device);
+		if (why)
+			rvcm_info(RVCM_LOG_FABRIC, "device %s is left out: %s", attrs[i].name, why);
+		else
+			count++;
+	}
+out:
+	rvcm_mem_free(attrs);
+	return count;
+}
+
+/* Loopback last; else as they came. */
+static void loopback_last(struct rvcm_device *devices, int n)
+{
+	for (int i = 1; i < n; i++) {
+		struct rvcm_device moved = devices[i];
+		int j = i;
+
+		if (rvcm_addr_is_loopback(&moved.attr.addr))
+			continue;
+		for (; j > 0 && rvcm_addr_is_loopback(&devices[j - 1].attr.addr); j--)
+			devices[j] = devices[j - 1];
+		devices[j] = moved;
+	}
+}
+
+int rvcm_devices_list(const struct rvcm_params *params, struct rvcm_device *devices, int n)
+{
+	struct ifaddrs *ifaddrs = NULL;
+	int count = 0;
+
+	if (getifaddrs(&ifaddrs))
+		rvcm_info(RVCM_LOG_FABRIC, "getifaddrs: %s", strerror(errno));
+	for (int i = 0; i < CLASS_COUNT; i++)
+		count += list_class(classes[i], params, ifaddrs, devices + count, n - count);
+	freeifaddrs(ifaddrs);
+	loopback_last(devices, count);
+	return count;
+}
+
+const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, int n,
+					    const char *name, const struct rvcm_addr *addr)
+{
+	for (int i = 0; i < n; i++) {
+		if (name && strcmp(name, devices[i].attr.name))
+			continue;
+		if (!addr || rvcm_addr_is_any(addr) ||
+		    rvcm_devices_same_ip(addr, &devices[i].attr.addr))
+			return &devices[i];
+	}
+	return NULL;
+}
+
+bool rvcm_devices_reaches(const struct rvcm_device *device, const struct rvcm_addr *dest,
+			  const char **why)
+{
+	const struct rvcm_addr *own = &device->attr.addr;
+
+	*why = NULL;
+	if (own->family != dest->family)
+		*why = "the destination's address is of another IP version";
+	else if (rvcm_addr_is_loopback(own) && !rvcm_addr_is_loopback(dest))
+		*why = "the destination is not on the loopback network";
+	else if (!rvcm_addr_is_loopback(own) && rvcm_addr_is_loopback(dest))
+		*why = "the destination is on the loopback network";
+	else if (rvcm_addr_is_linklocal(dest) && dest->scope && dest->scope != own->scope &&
+		 rvcm_addr_is_linklocal(own))
+		*why = "the destination is on another link";
+	return !*why;
+}
+
+bool rvcm_devices_near(const struct rvcm_device *device, const struct rvcm_addr *dest)
+{
+	const uint8_t *a = device->attr.addr.ip, *b = dest->ip;
+	int bits = device->prefix_bits;
+
+	if (device->attr.addr.family != dest->family || !bits)
+		return false;
+	for (; bits >= 8; bits -= 8) {
+		if (*a++ != *b++)
+			return false;
+	}
+	return !bits || !((*a ^ *b) >> (8 - bits));
+}

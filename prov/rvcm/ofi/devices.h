@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The devices of this host that rvcm can use. Listing opens nothing; a domain opens the one device
+ * it uses.
+ */
+#ifndef RVCM_OFI_DEVICES_H
+#define RVCM_OFI_DEVICES_H
+
+#include "dev/dev.h"
+#include "ofi/params.h"
+
+#define RVCM_DEVICES_MAX         64
+#define RVCM_DEVICES_NETWORK_MAX 80 /* bytes of a network's name, with its NUL */
+
+struct rvcm_device {
+	const struct rvcm_dev_class *class;
+	struct rvcm_dev_attr attr;
+	char iface[32];                         /* network interface of attr.addr; "" = unknown */
+	char network[RVCM_DEVICES_NETWORK_MAX]; /* "10.0.0.0/24", or the device's name */
+	int prefix_bits;                        /* of network; 0 = unknown */
+};
+
+/*
+ * List the devices that params (iface, device) let through, at most n, best first: those that reach
+ * other hosts before loopback. Returns how many; what is left out is said at info level.
+ */
+int rvcm_devices_list(const struct rvcm_params *params, struct rvcm_device *devices, int n);
+
+/* The one of that name (NULL = any) and address (NULL or any = any; its port does not matter). */
+const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, int n,
+					    const char *name, const struct rvcm_addr *addr);
+
+/* May this device reach dest at all? The reason why not is text. */
+bool rvcm_devices_reaches(const struct rvcm_device *device, const struct rvcm_addr *dest,
+			  const char **why);
+
+/* Is dest on the device's own network, so that no router is needed? */
+bool rvcm_devices_near(const struct rvcm_device *device, const struct rvcm_addr *dest);
+
+/* The same IP address and scope, whatever the ports. */
+bool rvcm_devices_same_ip(const struct rvcm_addr *a, const struct rvcm_addr *b);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
+#include "ofi/domain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "ofi/av.h"
+#include "ofi/cq.h"
+#include "ofi/devices.h"
+#include "ofi/endpoint.h"
+#include "ofi/jobkey.h"
+#include "ofi/region.h"
+#include "ofi/nosys.h"
+#include "ofi/params.h"
+#include "ofi/sockaddr.h"
+#include "ofi/statfile.h"
+
+#define DATA_FDS_MAX 64
+
+/* What conn and proto put in front of an eager payload, with room to spare. */
+#define MESSAGE_OVERHEAD 128u
+
+/* -- what the engine gets from below ------------------------------------------------------- */
+
+static uint64_t env_now(void *ctx)
+{
+	(void)ctx;
+	return rvcm_clock_ns();
+}
+
+static void env_random(void *ctx, void *buf, size_t bytes)
+{
+	int rc = rvcm_rng_secure(buf, bytes);
+
+	(void)ctx;
+	if (rc) /* getrandom(2) does not fail with these arguments on a kernel that has it */
+		rvcm_warn(RVCM_LOG_DOMAIN, "no random numbers: %s", strerror(-rc));
+}
+
+static void env_wake_data(void *ctx)
+{
+	struct rvcm_domain *domain = ctx;
+	uint64_t one = 1;
+	ssize_t n = write(domain->wake_event, &one, sizeof(one));
+
+	(void)n; /* EAGAIN: it is readable already */
+}
+
+static void env_wake_control(void *ctx)
+{
+	struct rvcm_domain *domain = ctx;
+
+	rvcm_control_wake(&domain->control);
+}
+
+/* -- sleeping ------------------------------------------------------------------------------ */
+
+void rvcm_domain_wake(struct rvcm_sleeper *sleeper)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	rvcm_list_del(&sleeper->link);
+	n = write(sleeper->event, &one, sizeof(one));
+	(void)n; /* EAGAIN: it is readable already */
+}
+
+void rvcm_domain_wake_sleepers(struct rvcm_domain *domain)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&domain->sleepers)))
+		rvcm_domain_wake(rvcm_list_entry(node, struct rvcm_sleeper, link));
+}
+
+bool rvcm_domain_arm(struct rvcm_domain *domain)
+{
+	uint64_t count;
+	ssize_t n = read(domain->wake_event, &count, sizeof(count));
+
+	(void)n; /* emptied before looking for mail: what comes later makes it readable again */
+	return rvcm_carrier_arm(domain->carrier);
+}
+
+void rvcm_domain_sleep(struct rvcm_domain *domain, int timeout_ms)
+{
+	struct epoll_event event;
+
+	if (!rvcm_domain_arm(domain))
+		return;
+	rvcm_lock_release(&domain->lock);
+	epoll_wait(domain->data_epoll, &event, 1, timeout_ms);
+	rvcm_lock_acquire(&domain->lock);
+}
+
+static int epoll_add(int epoll, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int watch_data(struct rvcm_domain *domain)
+{
+	int fds[DATA_FDS_MAX];
+	int n = rvcm_carrier_data_fds(domain->carrier, fds, DATA_FDS_MAX);
+	int rc;
+
+	if (n > DATA_FDS_MAX)
+		return -EMFILE;
+	rc = epoll_add(domain->data_epoll, domain->wake_event);
+	for (int i = 0; !rc && i < n; i++)
+		rc = epoll_add(domain->data_epoll, fds[i]);
+	return rc;
+}
+
+/* -- life ---------------------------------------------------------------------------------- */
+
+static int domain_close(struct fid *fid)
+{
+	struct rvcm_domain *domain = (struct rvcm_domain *)fid;
+
+	if (atomic_load(&domain->refs))
+		return -FI_EBUSY;
+	/* What a forked child inherited stays as it is: connections are the parent's. */
+	if (rvcm_control_ours(&domain->control)) {
+		rvcm_control_remove(&domain->control);
+		rvcm_statfile_domain(domain->carrier, domain->stats);
+		rvcm_engine_close(domain->engine);
+		domain->dev->ops->close(domain->dev);
+	}
+	close(domain->data_epoll);
+	close(domain->wake_event);
+	rvcm_lock_fini(&domain->lock);
+	atomic_fetch_sub(&domain->fabric->refs, 1);
+	rvcm_mem_free(domain->stats);
+	rvcm_mem_free(domain);
+	return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	(void)fid;
+	if (bfid->fclass != FI_CLASS_EQ)
+		return -FI_EINVAL;
+	return flags ? -FI_EOPNOTSUPP : 0; /* FI_REG_MR: registration is synchronous */
+}
+
+static const struct fi_ops fid_ops = {
+	.size = sizeof(fid_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+	.control = rvcm_nosys_control,
+	.ops_open = rvcm_nosys_ops_open,
+	.tostr = rvcm_nosys_tostr,
+	.ops_set = rvcm_nosys_ops_set,
+};
+
+static const struct fi_ops_domain domain_ops = {
+	.size = sizeof(domain_ops),
+	.av_open = rvcm_av_open,
+	.cq_open = rvcm_cq_open,
+	.endpoint = rvcm_endpoint_open,
+	.scalable_ep = rvcm_nosys_scalable_ep,
+	.cntr_open = rvcm_nosys_cntr_open,
+	.poll_open = rvcm_nosys_poll_open,
+	.stx_ctx = rvcm_nosys_stx_ctx,
+	.srx_ctx = rvcm_nosys_srx_ctx,
+	.query_atomic = rvcm_nosys_query_atomic,
+	.query_collective = rvcm_nosys_query_collective,
+	.endpoint2 = rvcm_nosys_endpoint2,
+};
+
+static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
+		       const struct rvcm_params *params)
+{
+	struct rvcm_device *devices = rvcm_mem_calloc(RVCM_DEVICES_MAX, sizeof(*devices));
+	const struct rvcm_device *device = NULL;
+	struct rvcm_addr src = { 0 };
+	int rc = 0;
+
+	if (!devices)
+		return -ENOMEM;
+	if (info->src_addr)
+		rc = rvcm_sockaddr_get(info->addr_format, info->src_addr, info->src_addrlen, &src);
+	if (!rc) {
+		int n = rvcm_devices_list(params, devices, RVCM_DEVICES_MAX);
+
+		device = rvcm_devices_find(devices, n, info->domain_attr->name, &src);
+		rc = device ? device->class->open(&device->attr, &domain->dev) : -ENODEV;
+		rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_DOMAIN, "device %s: %s",
+			 device ? device->attr.name : info->domain_attr->name,
+			 rc ? strerror(-rc) : "opened");
+	}
+	rvcm_mem_free(devices);
+	return rc;
+}
+
+static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
+		       const struct rvcm_params *params)
+{
+	struct rvcm_engine_attr attr = {
+		.carrier = {
+			.devs = &domain->dev,
+			.n_devs = 1,
+			.message_bytes_max = params->eager_size + MESSAGE_OVERHEAD,
+			.window_max = (uint32_t)params->window,
+			.connect_timeout_ns = params->connect_timeout * RVCM_CLOCK_NS_PER_MS,
+			.linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS,
+			.rnr_timeout_ns = params->rnr_timeout * RVCM_CLOCK_NS_PER_MS,
+			.env = {
+				.now_ns = env_now,
+				.random = env_random,
+				.wake_data = env_wake_data,
+				.wake_control = env_wake_control,
+				.ctx = domain,
+			},
+		},
+		.eager_bytes_max = params->eager_size,
+		.unexpected_bytes_max = params->unexpected_size,
+	};
+	size_t most = (size_t)domain->dev->attr.message_bytes_max;
+	int rc;
+
+	if (attr.carrier.message_bytes_max > most) {
+		attr.carrier.message_bytes_max = most;
+		attr.eager_bytes_max = most > MESSAGE_OVERHEAD ? most - MESSAGE_OVERHEAD : 0;
+	}
+	rc = rvcm_jobkey_find(params,
+			      info->domain_attr->auth_key_size ? info->domain_attr->auth_key : NULL,
+			      attr.carrier.job_key);
+	if (rc)
+		return rc;
+	rc = rvcm_engine_open(&attr, &domain->engine);
+	if (rc)
+		return rc;
+	domain->carrier = rvcm_engine_carrier(domain->engine);
+	return 0;
+}
+
+static int check_info(const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	if (!attr || !attr->name)
+		return -FI_EINVAL;
+	if (attr->auth_key_size && (attr->auth_key_size != RVCM_JOBKEY_BYTES || !attr->auth_key))
+		return -FI_EINVAL;
+	if (attr->data_progress == FI_PROGRESS_AUTO)
+		return -FI_EOPNOTSUPP;
+	return 0;
+}
+
+static struct rvcm_domain *domain_new(struct fid_fabric *fabric, const struct fi_info *info,
+				      const struct rvcm_params *params, void *context)
+{
+	struct rvcm_domain *domain = rvcm_mem_zalloc(sizeof(*domain));
+
+	if (!domain)
+		return NULL;
+	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+	domain->fid.fid.context = context;
+	domain->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	domain->fid.ops = (struct fi_ops_domain *)&domain_ops;
+	domain->fid.mr = (struct fi_ops_mr *)&rvcm_region_ops;
+	domain->fabric = rvcm_fabric_of(fabric);
+	domain->addr_format = info->addr_format;
+	domain->linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS;
+	domain->tx_size = params->tx_size;
+	domain->rx_size = params->rx_size;
+	rvcm_list_init(&domain->sleepers);
+	rvcm_lock_init(&domain->lock, info->domain_attr->threading != FI_THREAD_DOMAIN);
+	return domain;
+}
+
+int rvcm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **fid,
+		     void *context)
+{
+	struct rvcm_params params;
+	struct rvcm_domain *domain;
+	int rc = check_info(info);
+
+	if (rc)
+		return rc;
+	if (rvcm_params_read(&params))
+		return -FI_EINVAL;
+	domain = domain_new(fabric, info, &params, context);
+	if (!domain)
+		return -FI_ENOMEM;
+	rc = -FI_ENOMEM;
+	if (params.stats && !(domain->stats = rvcm_mem_strdup(params.stats)))
+		goto err_free;
+	domain->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (domain->wake_event < 0) {
+		rc = -errno;
+		goto err_free;
+	}
+	domain->data_epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (domain->data_epoll < 0) {
+		rc = -errno;
+		goto err_close_event;
+	}
+	rc = open_device(domain, info, &params);
+	if (rc)
+		goto err_close_epoll;
+	rc = open_engine(domain, info, &params);
+	if (rc)
+		goto err_close_device;
+	rc = watch_data(domain);
+	if (rc)
+		goto err_close_engine;
+	rc = rvcm_control_add(&domain->control, domain->carrier);
+	if (rc)
+		goto err_close_engine;
+	atomic_fetch_add(&domain->fabric->refs, 1);
+	*fid = &domain->fid;
+	return 0;
+
+err_close_engine:
+	rvcm_engine_close(domain->engine);
+err_close_device:
+	domain->dev->ops->close(domain->dev);
+err_close_epoll:
+	close(domain->data_epoll);
+err_close_event:
+	close(domain->wake_event);
+err_free:
+	rvcm_lock_fini(&domain->lock);
+	rvcm_mem_free(domain->stats);
+	rvcm_mem_free(domain);
+	return rc;
+}

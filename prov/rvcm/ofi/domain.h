@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * struct fid_domain: one device, one engine, and the lock that serialises its data side.
+ *
+ * Locks, in the order in which they may be taken: domain.lock (off if the application serialises,
+ * FI_THREAD_DOMAIN); what conn locks inside; control.c's list lock is never taken under either.
+ *
+ * Sleeping. Who sleeps on the data side arms the devices first, and whoever makes progress takes
+ * their events away: so it wakes all sleepers, who look again. wake_data (mail from the control
+ * side) is an eventfd in everybody's epoll set.
+ */
+#ifndef RVCM_OFI_DOMAIN_H
+#define RVCM_OFI_DOMAIN_H
+
+#include <stdatomic.h>
+
+#include <rdma/fi_domain.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "ofi/control.h"
+#include "ofi/fabric.h"
+#include "proto/proto.h"
+
+struct rvcm_domain {
+	struct fid_domain fid;
+	struct rvcm_fabric *fabric;
+	atomic_uint refs; /* endpoints, queues, vectors, registrations */
+	struct rvcm_lock lock;
+	struct rvcm_engine *engine;   /* under lock */
+	struct rvcm_carrier *carrier; /* the engine's */
+	struct rvcm_dev *dev;
+	struct rvcm_control control;
+	struct rvcm_list sleepers; /* struct rvcm_sleeper, under lock */
+	int wake_event;            /* eventfd: mail for the data side */
+	int data_epoll;            /* wake_event and the devices' data fds */
+	uint32_t addr_format;
+	uint64_t linger_ns;
+	size_t tx_size;
+	size_t rx_size;
+	atomic_uint_fast64_t next_key; /* of memory registrations */
+	char *stats;                   /* FI_RVCM_STATS, or NULL */
+};
+
+/* Somebody who waits for completions. On domain.sleepers while asleep. */
+struct rvcm_sleeper {
+	struct rvcm_list link;
+	int event; /* eventfd that wakes it */
+};
+
+/* fi_domain(3). */
+int rvcm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		     void *context);
+
+/* Wake one sleeper; it is off the list then. Under lock. */
+void rvcm_domain_wake(struct rvcm_sleeper *sleeper);
+
+/* Wake everybody; they look again. Under lock. */
+void rvcm_domain_wake_sleepers(struct rvcm_domain *domain);
+
+/*
+ * Arm the devices before sleeping. False: there is something to do already, do not sleep. Under
+ * lock.
+ */
+bool rvcm_domain_arm(struct rvcm_domain *domain);
+
+/* Sleep until there is something to do, at most so long. The lock is released meanwhile. */
+void rvcm_domain_sleep(struct rvcm_domain *domain, int timeout_ms);
+
+static inline struct rvcm_domain *rvcm_domain_of(struct fid_domain *fid)
+{
+	return (struct rvcm_domain *)fid;
+}
+
+/* Move the engine on once. Under lock. */
+static inline void rvcm_domain_progress(struct rvcm_domain *domain)
+{
+	if (rvcm_engine_progress(domain->engine) > 0 && !rvcm_list_empty(&domain->sleepers))
+		rvcm_domain_wake_sleepers(domain);
+}
+
+#endif

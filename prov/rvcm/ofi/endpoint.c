@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
+#include "ofi/endpoint.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ofi/completion.h"
+#include "ofi/epcalls.h"
+#include "ofi/msg.h"
+#include "ofi/nosys.h"
+#include "ofi/offer.h"
+#include "ofi/sockaddr.h"
+#include "ofi/statfile.h"
+#include "ofi/tagged.h"
+#include "ofi/xfer.h"
+
+/* Closing waits so long beyond linger for the control thread to do its part. */
+#define CLOSE_GRACE_NS RVCM_CLOCK_NS_PER_S
+
+#define CLOSE_SLEEP_MS 100
+
+/* -- peers --------------------------------------------------------------------------------- */
+
+void rvcm_endpoint_source(struct rvcm_endpoint *ep, const struct rvcm_addr *name, fi_addr_t number)
+{
+	if (ep->ep)
+		rvcm_ep_peer_source(ep->ep, name, number);
+}
+
+void rvcm_endpoint_forget(struct rvcm_endpoint *ep, fi_addr_t number)
+{
+	if (number < ep->n_peers)
+		ep->peers[number] = NULL;
+}
+
+int rvcm_endpoint_find(struct rvcm_endpoint *ep, fi_addr_t number, struct rvcm_peer **peer)
+{
+	const struct rvcm_addr *name = rvcm_av_name(ep->av, number);
+	int rc;
+
+	if (!name)
+		return -FI_EINVAL;
+	if (number >= ep->n_peers) {
+		struct rvcm_peer **peers =
+			rvcm_mem_realloc(ep->peers, ep->av->size * sizeof(struct rvcm_peer *));
+
+		if (!peers)
+			return -FI_EAGAIN;
+		memset(peers + ep->n_peers, 0, (ep->av->size - ep->n_peers) * sizeof(*peers));
+		ep->peers = peers;
+		ep->n_peers = ep->av->size;
+	}
+	rc = rvcm_ep_peer(ep->ep, name, number, &ep->peers[number]);
+	if (rc == -ENOMEM)
+		return -FI_EAGAIN;
+	if (!rc)
+		*peer = ep->peers[number];
+	return rc;
+}
+
+/* -- binding and enabling ------------------------------------------------------------------ */
+
+static int bind_side(struct rvcm_endpoint_side *side, struct rvcm_cq *cq, bool selective)
+{
+	if (side->cq)
+		return -FI_EINVAL;
+	side->cq = cq;
+	side->selective = selective;
+	atomic_fetch_add(&cq->refs, 1);
+	return 0;
+}
+
+static int bind_cq(struct rvcm_endpoint *ep, struct rvcm_cq *cq, uint64_t flags)
+{
+	bool selective = flags & FI_SELECTIVE_COMPLETION;
+	int rc = 0;
+
+	if (cq->domain != ep->domain)
+		return -FI_EDOMAIN;
+	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
+		return -FI_EBADFLAGS;
+	if (!(flags & (FI_TRANSMIT | FI_RECV)))
+		return -FI_EINVAL;
+	if ((flags & FI_TRANSMIT && ep->tx.cq) || (flags & FI_RECV && ep->rx.cq))
+		return -FI_EINVAL;
+	if (flags & FI_TRANSMIT)
+		rc = bind_side(&ep->tx, cq, selective);
+	if (!rc && flags & FI_RECV)
+		rc = bind_side(&ep->rx, cq, selective);
+	return rc;
+}
+
+static int bind_av(struct rvcm_endpoint *ep, struct rvcm_av *av)
+{
+	if (av->domain != ep->domain)
+		return -FI_EDOMAIN;
+	if (ep->av)
+		return -FI_EINVAL;
+	ep->av = av;
+	atomic_fetch_add(&av->refs, 1);
+	rvcm_lock_acquire(&ep->domain->lock);
+	rvcm_list_add_tail(&av->endpoints, &ep->av_link);
+	rvcm_lock_release(&ep->domain->lock);
+	return 0;
+}
+
+static int endpoint_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct rvcm_endpoint *ep = rvcm_endpoint_of_fid(fid);
+
+	if (ep->ep)
+		return -FI_EOPBADSTATE;
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct rvcm_cq *)bfid, flags);
+	case FI_CLASS_AV:
+		return bind_av(ep, (struct rvcm_av *)bfid);
+	case FI_CLASS_EQ:
+		return 0; /* reliable datagrams have no events */
+	case FI_CLASS_CNTR:
+		return -FI_ENOSYS;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+/* What calls without flags do: the side's default flags. */
+static int set_flags(struct rvcm_endpoint *ep)
+{
+	int rc = rvcm_xfer_tx_flags(ep, ep->tx.op_flags, &ep->tx.flags);
+
+	if (!rc)
+		rc = rvcm_xfer_rx_flags(ep, ep->rx.op_flags, &ep->rx.flags);
+	return rc;
+}
+
+static int endpoint_enable(struct rvcm_endpoint *ep)
+{
+	struct rvcm_ep_attr attr = {
+		.engine = ep->domain->engine,
+		.name = ep->name,
+		.tx_max = ep->tx.promise_max - 1,
+		.rx_max = ep->rx.promise_max - 1,
+		.inject_bytes_max = RVCM_OFFER_INJECT_MAX,
+		.sink = &rvcm_completion_sink,
+		.sink_ctx = ep,
+	};
+	char text[RVCM_ADDR_STRLEN];
+	int rc;
+
+	if (ep->ep)
+		return -FI_EOPBADSTATE;
+	if (!ep->av)
+		return -FI_ENOAV;
+	if ((ep->caps & FI_SEND && !ep->tx.cq) || (ep->caps & FI_RECV && !ep->rx.cq))
+		return -FI_ENOCQ;
+	rc = set_flags(ep);
+	if (rc)
+		return rc;
+	rvcm_lock_acquire(&ep->domain->lock);
+	rc = rvcm_ep_open(&attr, &ep->ep);
+	if (!rc)
+		ep->name = *rvcm_ep_name(ep->ep);
+	rvcm_lock_release(&ep->domain->lock);
+	rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL, "endpoint %s: %s",
+		 rvcm_addr_format(&ep->name, text, sizeof(text)), rc ? strerror(-rc) : "enabled");
+	if (rc)
+		return rc;
+	if (ep->caps & FI_MSG)
+		ep->fid.msg = (struct fi_ops_msg *)&rvcm_msg_ops;
+	if (ep->caps & FI_TAGGED)
+		ep->fid.tagged = (struct fi_ops_tagged *)&rvcm_tagged_ops;
+	return 0;
+}
+
+/* FI_GETOPSFLAG and FI_SETOPSFLAG, fi_endpoint(3): FI_TRANSMIT or FI_RECV says which side. */
+static struct rvcm_endpoint_side *side_of(struct rvcm_endpoint *ep, uint64_t flags)
+{
+	switch (flags & (FI_TRANSMIT | FI_RECV)) {
+	case FI_TRANSMIT:
+		return &ep->tx;
+	case FI_RECV:
+		return &ep->rx;
+	default:
+		return NULL;
+	}
+}
+
+static int set_ops_flags(struct rvcm_endpoint *ep, uint64_t flags)
+{
+	struct rvcm_endpoint_side *side = side_of(ep, flags);
+	uint64_t old;
+	int rc;
+
+	if (!side)
+		return -FI_EINVAL;
+	old = side->op_flags;
+	side->op_flags = flags & ~(FI_TRANSMIT | FI_RECV);
+	rc = set_flags(ep);
+	if (rc) {
+		side->op_flags = old;
+		set_flags(ep);
+	}
+	return rc;
+}
+
+static int endpoint_control(struct fid *fid, int command, void *arg)
+{
+	struct rvcm_endpoint *ep = rvcm_endpoint_of_fid(fid);
+	struct rvcm_endpoint_side *side;
+
+	switch (command) {
+	case FI_ENABLE:
+		return endpoint_enable(ep);
+	case FI_GETOPSFLAG:
+		side = side_of(ep, *(uint64_t *)arg);
+		if (!side)
+			return -FI_EINVAL;
+		*(uint64_t *)arg = side->op_flags;
+		return 0;
+	case FI_SETOPSFLAG:
+		return set_ops_flags(ep, *(uint64_t *)arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/* -- closing ------------------------------------------------------------------------------- */
+
+static void unbind_side(struct rvcm_endpoint_side *side)
+{
+	if (!side->cq)
+		return;
+	while (side->promised)
+		rvcm_endpoint_unpromise(side);
+	atomic_fetch_sub(&side->cq->refs, 1);
+}
+
+/* Let what was sent leave and the peers know, for a bounded time. Under lock. */
+static void shut_down(struct rvcm_endpoint *ep)
+{
+	struct rvcm_domain *domain = ep->domain;
+	uint64_t end_ns = rvcm_clock_ns() + domain->linger_ns + CLOSE_GRACE_NS;
+
+	rvcm_statfile_endpoint(ep->ep, domain->carrier, domain->stats);
+	rvcm_ep_shutdown(ep->ep);
+	while (!rvcm_ep_quiet(ep->ep) && rvcm_clock_ns() < end_ns) {
+		rvcm_domain_progress(domain);
+		if (!rvcm_ep_quiet(ep->ep))
+			rvcm_domain_sleep(domain, CLOSE_SLEEP_MS);
+	}
+	rvcm_ep_close(ep->ep);
+}
+
+static int endpoint_close(struct fid *fid)
+{
+	struct rvcm_endpoint *ep = rvcm_endpoint_of_fid(fid);
+	struct rvcm_domain *domain = ep->domain;
+
+	rvcm_lock_acquire(&domain->lock);
+	/* A forked child must not end its parent's connections. */
+	if (ep->ep && rvcm_control_ours(&domain->control))
+		shut_down(ep);
+	if (ep->av) {
+		rvcm_list_del(&ep->av_link);
+		atomic_fetch_sub(&ep->av->refs, 1);
+	}
+	unbind_side(&ep->tx);
+	unbind_side(&ep->rx);
+	rvcm_lock_release(&domain->lock);
+	atomic_fetch_sub(&domain->refs, 1);
+	rvcm_mem_free(ep->peers);
+	rvcm_mem_free(ep);
+	return 0;
+}
+
+static const struct fi_ops fid_ops = {
+	.size = sizeof(fid_ops),
+	.close = endpoint_close,
+	.bind = endpoint_bind,
+	.control = endpoint_control,
+	.ops_open = rvcm_nosys_ops_open,
+	.tostr = rvcm_nosys_tostr,
+	.ops_set = rvcm_nosys_ops_set,
+};
+
+/* -- opening ------------------------------------------------------------------------------- */
+
+static int check_info(const struct rvcm_domain *domain, const struct fi_info *info)
+{
+	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM)
+		return -FI_EINVAL;
+	if (info->caps & ~RVCM_OFFER_CAPS || info->mode & FI_MSG_PREFIX)
+		return -FI_EOPNOTSUPP;
+	if (info->tx_attr && (info->tx_attr->size > domain->tx_size ||
+			      info->tx_attr->inject_size > RVCM_OFFER_INJECT_MAX))
+		return -FI_EINVAL;
+	if (info->rx_attr && info->rx_attr->size > domain->rx_size)
+		return -FI_EINVAL;
+	return 0;
+}
+
+static void init_sides(struct rvcm_endpoint *ep, const struct fi_info *info)
+{
+	size_t tx_size = ep->domain->tx_size, rx_size = ep->domain->rx_size;
+
+	if (info->tx_attr) {
+		ep->tx.op_flags = info->tx_attr->op_flags;
+		tx_size = info->tx_attr->size ? info->tx_attr->size : tx_size;
+	}
+	if (info->rx_attr) {
+		ep->rx.op_flags = info->rx_attr->op_flags;
+		rx_size = info->rx_attr->size ? info->rx_attr->size : rx_size;
+	}
+	ep->tx.promise_max = (uint32_t)tx_size + 1;
+	ep->rx.promise_max = (uint32_t)rx_size + 1;
+}
+
+/* Where to listen: the address in info, of which "any" means the device's own. */
+static int init_name(struct rvcm_endpoint *ep, const struct fi_info *info)
+{
+	int rc = 0;
+
+	if (info->src_addr)
+		rc = rvcm_sockaddr_get(info->addr_format, info->src_addr, info->src_addrlen,
+				       &ep->name);
+	if (!rc && rvcm_addr_is_any(&ep->name)) {
+		uint16_t port = ep->name.port;
+
+		ep->name = ep->domain->dev->attr.addr;
+		ep->name.port = port;
+	}
+	return rc;
+}
+
+int rvcm_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out,
+		       void *context)
+{
+	struct rvcm_domain *domain = rvcm_domain_of(fid);
+	struct rvcm_endpoint *ep;
+	int rc = check_info(domain, info);
+
+	if (rc)
+		return rc;
+	ep = rvcm_mem_zalloc(sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->domain = domain;
+	rc = init_name(ep, info);
+	if (rc) {
+		rvcm_mem_free(ep);
+		return rc;
+	}
+	init_sides(ep, info);
+	rvcm_list_init(&ep->av_link);
+	ep->caps = info->caps ? info->caps : RVCM_OFFER_CAPS;
+	if (!(ep->caps & (FI_SEND | FI_RECV)))
+		ep->caps |= FI_SEND | FI_RECV;
+	ep->directed = ep->caps & FI_DIRECTED_RECV;
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	ep->fid.ops = (struct fi_ops_ep *)&rvcm_epcalls_ep_ops;
+	ep->fid.cm = (struct fi_ops_cm *)&rvcm_epcalls_cm_ops;
+	ep->fid.msg = (struct fi_ops_msg *)&rvcm_nosys_ops_msg;
+	ep->fid.tagged = (struct fi_ops_tagged *)&rvcm_nosys_ops_tagged;
+	ep->fid.rma = (struct fi_ops_rma *)&rvcm_nosys_ops_rma;
+	ep->fid.atomic = (struct fi_ops_atomic *)&rvcm_nosys_ops_atomic;
+	atomic_fetch_add(&domain->refs, 1);
+	*out = &ep->fid;
+	return 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
+#include "ofi/eq.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "ofi/fabric.h"
+#include "ofi/nosys.h"
+
+struct eq {
+	struct fid_eq fid;
+	struct rvcm_fabric *fabric;
+	int event; /* never readable; -1 = FI_WAIT_NONE */
+};
+
+static int eq_close(struct fid *fid)
+{
+	struct eq *eq = (struct eq *)fid;
+
+	if (eq->event >= 0)
+		close(eq->event);
+	atomic_fetch_sub(&eq->fabric->refs, 1);
+	rvcm_mem_free(eq);
+	return 0;
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	struct eq *eq = (struct eq *)fid;
+
+	if (command != FI_GETWAIT)
+		return -FI_ENOSYS;
+	if (eq->event < 0)
+		return -FI_EINVAL;
+	*(int *)arg = eq->event;
+	return 0;
+}
+
+static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	(void)eq;
+	(void)event;
+	(void)buf;
+	(void)len;
+	(void)flags;
+	return -FI_EAGAIN;
+}
+
+static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
+{
+	(void)eq;
+	(void)buf;
+	(void)flags;
+	return -FI_EAGAIN;
+}
+
+static ssize_t eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			uint64_t flags)
+{
+	(void)eq;
+	(void)event;
+	(void)buf;
+	(void)len;
+	(void)flags;
+	return -FI_ENOSYS;
+}
+
+static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
+			uint64_t flags)
+{
+	struct eq *eq = (struct eq *)fid;
+	struct pollfd pollfd = { .fd = eq->event, .events = POLLIN };
+
+	(void)event;
+	(void)buf;
+	(void)len;
+	(void)flags;
+	if (eq->event < 0)
+		return -FI_EINVAL;
+	return poll(&pollfd, 1, timeout) < 0 ? -errno : -FI_EAGAIN;
+}
+
+static const char *eq_strerror(struct fid_eq *eq, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	(void)eq;
+	(void)prov_errno;
+	(void)err_data;
+	if (buf && len)
+		buf[0] = 0;
+	return "no error";
+}
+
+static const struct fi_ops fid_ops = {
+	.size = sizeof(fid_ops),
+	.close = eq_close,
+	.bind = rvcm_nosys_bind,
+	.control = eq_control,
+	.ops_open = rvcm_nosys_ops_open,
+	.tostr = rvcm_nosys_tostr,
+	.ops_set = rvcm_nosys_ops_set,
+};
+
+static const struct fi_ops_eq eq_ops = {
+	.size = sizeof(eq_ops),
+	.read = eq_read,
+	.readerr = eq_readerr,
+	.write = eq_write,
+	.sread = eq_sread,
+	.strerror = eq_strerror,
+};
+
+int rvcm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **fid,
+		 void *context)
+{
+	enum fi_wait_obj wait = attr ? attr->wait_obj : FI_WAIT_NONE;
+	struct eq *eq;
+
+	if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD)
+		return -FI_ENOSYS;
+	eq = rvcm_mem_zalloc(sizeof(*eq));
+	if (!eq)
+		return -FI_ENOMEM;
+	eq->event = wait == FI_WAIT_NONE ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wait != FI_WAIT_NONE && eq->event < 0) {
+		int err = errno;
+
+		rvcm_mem_free(eq);
+		return -err;
+	}
+	eq->fid.fid.fclass = FI_CLASS_EQ;
+	eq->fid.fid.context = context;
+	eq->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	eq->fid.ops = (struct fi_ops_eq *)&eq_ops;
+	eq->fabric = rvcm_fabric_of(fabric);
+	atomic_fetch_add(&eq->fabric->refs, 1);
+	*fid = &eq->fid;
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a device offers, as a struct fi_info (fi_getinfo(3)) whose parts are all in one place. To
+ * hand it to an application, fi_dupinfo it.
+ */
+#ifndef RVCM_OFI_OFFER_H
+#define RVCM_OFI_OFFER_H
+
+#include <rdma/fabric.h>
+
+#include "ofi/devices.h"
+#include "ofi/params.h"
+#include "ofi/sockaddr.h"
+
+#define RVCM_OFFER_INJECT_MAX   4096u
+#define RVCM_OFFER_IOV_MAX      4u
+#define RVCM_OFFER_ERR_DATA_MAX 160u
+
+#define RVCM_OFFER_TX_CAPS     (FI_MSG | FI_TAGGED | FI_SEND)
+#define RVCM_OFFER_RX_CAPS     (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define RVCM_OFFER_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define RVCM_OFFER_CAPS        (RVCM_OFFER_TX_CAPS | RVCM_OFFER_RX_CAPS | RVCM_OFFER_DOMAIN_CAPS)
+
+/*
+ * Flags that sends and receives know. Without a completion level, a send is complete when its
+ * memory can be reused.
+ */
+#define RVCM_OFFER_TX_FLAGS                                                      \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE)
+#define RVCM_OFFER_RX_FLAGS FI_COMPLETION
+
+/* Points into itself: do not copy. */
+struct rvcm_offer {
+	struct fi_info info;
+	struct fi_tx_attr tx;
+	struct fi_rx_attr rx;
+	struct fi_ep_attr ep;
+	struct fi_domain_attr domain;
+	struct fi_fabric_attr fabric;
+	union rvcm_sockaddr src;
+	union rvcm_sockaddr dest;
+};
+
+/* All that the device can do; it outlives the offer. No addresses yet. */
+void rvcm_offer_init(struct rvcm_offer *offer, const struct rvcm_device *device,
+		     const struct rvcm_params *params);
+
+/* Of what was asked for and what can be done, make what is given. */
+void rvcm_offer_narrow(struct rvcm_offer *offer, const struct fi_info *hints);
+
+/* Set src_addr, and dest_addr unless it is NULL, in the format chosen. */
+void rvcm_offer_address(struct rvcm_offer *offer, const struct rvcm_addr *src,
+			const struct rvcm_addr *dest);
+
+#endif

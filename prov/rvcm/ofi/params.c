@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A malformed value is an error and never a default: who sets a tunable wants to see its effect.
+ * libfabric's fi_param_get turns "16k" or "abc" into a number silently, so values are parsed here
+ * and libfabric is told of the tunables only.
+ */
+#include "config.h"
+
+#include "ofi/params.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/providers/fi_prov.h>
+
+#include "base/log.h"
+
+#define VARIABLE_MAX 64
+
+struct param {
+	const char *name;
+	const char *help;
+	const char *unit; /* NULL = a text */
+	size_t offset;    /* in struct rvcm_params */
+	size_t standard;  /* its default */
+	size_t least;
+	size_t most;
+};
+
+static const struct param table[] = {
+#define RVCM_PARAM_TEXT(name_, help_) \
+	{ .name = #name_, .help = (help_), .offset = offsetof(struct rvcm_params, name_) },
+#define RVCM_PARAM_SIZE(name_, standard_, least_, most_, unit_, help_) \
+	{ .name = #name_,                                              \
+	  .help = (help_),                                             \
+	  .unit = (unit_),                                             \
+	  .offset = offsetof(struct rvcm_params, name_),               \
+	  .standard = (standard_),                                     \
+	  .least = (least_),                                           \
+	  .most = (most_) },
+#include "ofi/params.def"
+#undef RVCM_PARAM_TEXT
+#undef RVCM_PARAM_SIZE
+};
+
+#define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
+
+static const char *variable(const struct param *param, char name[VARIABLE_MAX])
+{
+	int n = snprintf(name, VARIABLE_MAX, "FI_RVCM_%s", param->name);
+
+	for (int i = 0; i < n; i++)
+		name[i] = (char)toupper((unsigned char)name[i]);
+	return name;
+}
+
+void rvcm_params_define(const struct fi_provider *provider)
+{
+	for (size_t i = 0; i < TABLE_COUNT; i++) {
+		const struct param *p = &table[i];
+
+		if (p->unit)
+			fi_param_define(provider, p->name, FI_PARAM_SIZE_T,
+					"%s (%s, %zu to %zu, default %zu)", p->help, p->unit,
+					p->least, p->most, p->standard);
+		else
+			fi_param_define(provider, p->name, FI_PARAM_STRING, "%s", p->help);
+	}
+}
+
+/* Decimal digits, or 0x and hexadecimal ones, and nothing else. */
+static bool parse_size(const char *text, size_t *value)
+{
+	uintmax_t number;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	number = strtoumax(text, &end, strncmp(text, "0x", 2) ? 10 : 16);
+	if (errno || *end || number > SIZE_MAX)
+		return false;
+	*value = (size_t)number;
+	return true;
+}
+
+static int read_size(const struct param *p, const char *text, size_t *value)
+{
+	char name[VARIABLE_MAX];
+
+	if (!text) {
+		*value = p->standard;
+		return 0;
+	}
+	if (parse_size(text, value) && *value >= p->least && *value <= p->most)
+		return 0;
+	rvcm_warn(RVCM_LOG_CORE, "%s=%s: allowed is a number of %s from %zu to %zu",
+		  variable(p, name), text, p->unit, p->least, p->most);
+	return -EINVAL;
+}
+
+static int read_text(const struct param *p, const char *text, const char **value)
+{
+	char name[VARIABLE_MAX];
+
+	if (text && !*text) {
+		rvcm_warn(RVCM_LOG_CORE, "%s is set to nothing: unset it, or give a value",
+			  variable(p, name));
+		return -EINVAL;
+	}
+	*value = text;
+	return 0;
+}
+
+int rvcm_params_read(struct rvcm_params *params)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < TABLE_COUNT; i++) {
+		const struct param *p = &table[i];
+		void *field = (char *)params + p->offset;
+		char name[VARIABLE_MAX];
+		const char *text = getenv(variable(p, name));
+		int err = p->unit ? read_size(p, text, field) : read_text(p, text, field);
+
+		if (err)
+			rc = err;
+	}
+	return rc;
+}
+
+/* FI_PROVIDER is a list of names, separated by commas, or with ^ in front of those not wanted. */
+bool rvcm_params_chosen(void)
+{
+	const char *list = getenv("FI_PROVIDER");
+
+	if (!list || *list == '^')
+		return false;
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		if (n == 4 && strncasecmp(list, "rvcm", 4) == 0)
+			return true;
+		list += n;
+		list += *list == ',';
+	}
+	return false;
+}
+
+const char *rvcm_params_launcher(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}

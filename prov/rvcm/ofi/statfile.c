@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The totals are of the process and outlive its domains, so they are the one state of this file. */
+#include "config.h"
+
+#include "ofi/statfile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+struct row {
+	const char *name;
+	size_t offset;
+};
+
+static const struct row ep_rows[] = {
+#define RVCM_STAT_EP(name) { #name, offsetof(struct rvcm_ep_stats, name) },
+#define RVCM_STAT_CARRIER(name)
+#include "ofi/stats.def"
+#undef RVCM_STAT_EP
+#undef RVCM_STAT_CARRIER
+};
+
+static const struct row carrier_rows[] = {
+#define RVCM_STAT_EP(name)
+#define RVCM_STAT_CARRIER(name) { #name, offsetof(struct rvcm_carrier_stats, name) },
+#include "ofi/stats.def"
+#undef RVCM_STAT_EP
+#undef RVCM_STAT_CARRIER
+};
+
+#define EP_COUNT      (sizeof(ep_rows) / sizeof(ep_rows[0]))
+#define CARRIER_COUNT (sizeof(carrier_rows) / sizeof(carrier_rows[0]))
+
+static struct {
+	pthread_mutex_t lock;
+	uint64_t ep[EP_COUNT];
+	uint64_t carrier[CARRIER_COUNT]; /* of domains that are closed */
+} totals = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+static void add(uint64_t *total, const struct row *rows, size_t n, const void *stats)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)stats + rows[i].offset, sizeof(value));
+		total[i] += value;
+	}
+}
+
+static bool print(FILE *file, const uint64_t *total, const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (fprintf(file, "%s %" PRIu64 "\n", rows[i].name, total[i]) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Write it beside and rename it: whoever reads sees the old file or the new one. */
+static int write_file(const char *name, const char *beside, const uint64_t *carrier)
+{
+	FILE *file = fopen(beside, "we");
+	bool good;
+
+	if (!file)
+		return -errno;
+	good = print(file, totals.ep, ep_rows, EP_COUNT) &&
+	       print(file, carrier, carrier_rows, CARRIER_COUNT);
+	if (fclose(file) || !good || rename(beside, name)) {
+		int rc = -errno;
+
+		unlink(beside);
+		return rc;
+	}
+	return 0;
+}
+
+static void publish(const char *prefix, const uint64_t *carrier)
+{
+	char name[PATH_MAX], beside[PATH_MAX + 8];
+	int rc = -ENAMETOOLONG;
+
+	if (snprintf(name, sizeof(name), "%s.%d", prefix, (int)getpid()) < (int)sizeof(name)) {
+		snprintf(beside, sizeof(beside), "%s.tmp", name);
+		rc = write_file(name, beside, carrier);
+	}
+	if (rc)
+		rvcm_warn(RVCM_LOG_CORE, "FI_RVCM_STATS: %s.%d cannot be written: %s", prefix,
+			  (int)getpid(), strerror(-rc));
+}
+
+void rvcm_statfile_endpoint(const struct rvcm_ep *ep, const struct rvcm_carrier *carrier,
+			    const char *prefix)
+{
+	uint64_t live[CARRIER_COUNT];
+	struct rvcm_carrier_stats carrier_stats;
+	struct rvcm_ep_stats ep_stats;
+
+	if (!prefix)
+		return;
+	rvcm_ep_stats(ep, &ep_stats);
+	rvcm_carrier_stats(carrier, &carrier_stats);
+	pthread_mutex_lock(&totals.lock);
+	add(totals.ep, ep_rows, EP_COUNT, &ep_stats);
+	memcpy(live, totals.carrier, sizeof(live));
+	add(live, carrier_rows, CARRIER_COUNT, &carrier_stats);
+	publish(prefix, live);
+	pthread_mutex_unlock(&totals.lock);
+}
+
+void rvcm_statfile_domain(const struct rvcm_carrier *carrier, const char *prefix)
+{
+	struct rvcm_carrier_stats carrier_stats;
+
+	if (!prefix)
+		return;
+	rvcm_carrier_stats(carrier, &carrier_stats);
+	pthread_mutex_lock(&totals.lock);
+	add(totals.carrier, carrier_rows, CARRIER_COUNT, &carrier_stats);
+	publish(prefix, totals.carrier);
+	pthread_mutex_unlock(&totals.lock);
+}
