@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/conf.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+const char *conf_provider(void)
+{
+	const char *provider = getenv("FABTEST_PROV");
+	const char *top = getenv("top_builddir");
+	char path[1024];
+
+	if (provider)
+		return provider;
+	snprintf(path, sizeof(path), "%s/.libs", top ? top : ".");
+	setenv("FI_PROVIDER_PATH", path, 0);
+	setenv("FI_RVCM_IFACE", "lo", 0);
+	setenv("FI_RVCM_JOB_KEY", "00112233445566778899aabbccddeeff", 0);
+	return "rvcm";
+}
+
+bool conf_is_rvcm(void)
+{
+	return strcmp(conf_provider(), "rvcm") == 0;
+}
+
+struct fi_info *conf_hints(void)
+{
+	const char *provider = conf_provider();
+	struct fi_info *hints = fi_allocinfo();
+
+	assert_non_null(hints);
+	hints->caps = FI_MSG | FI_TAGGED;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+	hints->fabric_attr->prov_name = strdup(provider);
+	return hints;
+}
+
+static void open_queues(struct conf_node *node, const struct conf_options *options)
+{
+	struct fi_cq_attr attr = {
+		.format = options->format ? options->format : FI_CQ_FORMAT_TAGGED,
+		.wait_obj = options->wait_obj,
+	};
+
+	conf_ok(fi_cq_open(node->domain, &attr, &node->txcq, node));
+	node->rxcq = node->txcq;
+	if (options->separate_cqs)
+		conf_ok(fi_cq_open(node->domain, &attr, &node->rxcq, node));
+}
+
+static void open_endpoint(struct conf_node *node, const struct conf_options *options)
+{
+	conf_ok(fi_endpoint(node->domain, node->info, &node->ep, node));
+	conf_ok(fi_ep_bind(node->ep, &node->av->fid, 0));
+	if (options->separate_cqs) {
+		conf_ok(fi_ep_bind(node->ep, &node->txcq->fid, FI_TRANSMIT | options->bind_flags));
+		conf_ok(fi_ep_bind(node->ep, &node->rxcq->fid, FI_RECV | options->bind_flags));
+	} else {
+		conf_ok(fi_ep_bind(node->ep, &node->txcq->fid,
+				   FI_TRANSMIT | FI_RECV | options->bind_flags));
+	}
+	conf_ok(fi_enable(node->ep));
+	node->name_size = sizeof(node->name);
+	conf_ok(fi_getname(&node->ep->fid, node->name, &node->name_size));
+}
+
+void conf_open(struct conf_node *node, const struct conf_options *options)
+{
+	struct fi_av_attr av_attr = {
+		.type = options->av_type ? options->av_type : FI_AV_TABLE,
+	};
+	struct fi_info *hints = conf_hints();
+
+	memset(node, 0, sizeof(*node));
+	hints->caps |= options->caps;
+	hints->domain_attr->threading = options->threading;
+	hints->domain_attr->av_type = options->av_type;
+	conf_ok(fi_getinfo(CONF_VERSION, "127.0.0.1", NULL, FI_SOURCE, hints, &node->info));
+	fi_freeinfo(hints);
+	conf_ok(fi_fabric(node->info->fabric_attr, &node->fabric, node));
+	conf_ok(fi_domain(node->fabric, node->info, &node->domain, node));
+	conf_ok(fi_av_open(node->domain, &av_attr, &node->av, node));
+	open_queues(node, options);
+	open_endpoint(node, options);
+}
+
+fi_addr_t conf_insert(struct conf_node *node, const struct conf_node *peer)
+{
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+
+	assert_int_equal(fi_av_insert(node->av, peer->name, 1, &addr, 0, NULL), 1);
+	assert_int_not_equal(addr, FI_ADDR_NOTAVAIL);
+	return addr;
+}
+
+void conf_pair_open(struct conf_pair *pair, const struct conf_options *options)
+{
+	conf_open(&pair->a, options);
+	conf_open(&pair->b, options);
+	pair->to_b = conf_insert(&pair->a, &pair->b);
+	pair->to_a = conf_insert(&pair->b, &pair->a);
+}
+
+/* Only the endpoint's close talks to the peer; assertions are the test's own thread's. */
+static void *close_endpoint(void *arg)
+{
+	struct conf_node *node = arg;
+
+	return (void *)(intptr_t)fi_close(&node->ep->fid);
+}
+
+static void close_rest(struct conf_node *node)
+{
+	if (node->rxcq != node->txcq)
+		conf_ok(fi_close(&node->rxcq->fid));
+	conf_ok(fi_close(&node->txcq->fid));
+	conf_ok(fi_close(&node->av->fid));
+	conf_ok(fi_close(&node->domain->fid));
+	conf_ok(fi_close(&node->fabric->fid));
+	fi_freeinfo(node->info);
+}
+
+void conf_close(struct conf_node *node)
+{
+	assert_null(close_endpoint(node));
+	close_rest(node);
+}
+
+/* Both ends close at once, as processes do: an end that nobody drives would be waited for. */
+void conf_pair_close(struct conf_pair *pair)
+{
+	pthread_t thread;
+	void *rc;
+
+	conf_ok(pthread_create(&thread, NULL, close_endpoint, &pair->b));
+	assert_null(close_endpoint(&pair->a));
+	conf_ok(pthread_join(thread, &rc));
+	assert_null(rc);
+	close_rest(&pair->a);
+	close_rest(&pair->b);
+}
+
+uint64_t conf_deadline(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + CONF_TIMEOUT_MS;
+}
+
+void conf_not_late(uint64_t deadline)
+{
+	if (conf_deadline() - CONF_TIMEOUT_MS > deadline)
+		fail_msg("no progress for %d ms", CONF_TIMEOUT_MS);
+}
+
+static void progress_cq(struct fid_cq *cq)
+{
+	ssize_t rc = fi_cq_read(cq, NULL, 0);
+
+	assert_true(rc == 0 || rc == -FI_EAGAIN || rc == -FI_EAVAIL);
+}
+
+void conf_progress(struct conf_pair *pair)
+{
+	progress_cq(pair->a.txcq);
+	progress_cq(pair->a.rxcq);
+	progress_cq(pair->b.txcq);
+	progress_cq(pair->b.rxcq);
+}
+
+static ssize_t next(struct conf_pair *pair, struct fid_cq *cq, struct fi_cq_tagged_entry *entry,
+		    fi_addr_t *source)
+{
+	uint64_t deadline = conf_deadline();
+	fi_addr_t ignored;
+	ssize_t rc;
+
+	memset(entry, 0, sizeof(*entry));
+	while ((rc = fi_cq_readfrom(cq, entry, 1, source ? source : &ignored)) == -FI_EAGAIN) {
+		conf_progress(pair);
+		conf_not_late(deadline);
+	}
+	return rc;
+}
+
+void conf_wait(struct conf_pair *pair, struct fid_cq *cq, struct fi_cq_tagged_entry *entry,
+	       fi_addr_t *source)
+{
+	ssize_t rc = next(pair, cq, entry, source);
+
+	if (rc == -FI_EAVAIL) {
+		struct fi_cq_err_entry error = { 0 };
+		char text[256];
+
+		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+		fail_msg("an operation failed: %s: %s", fi_strerror(error.err),
+			 fi_cq_strerror(cq, error.prov_errno, error.err_data, text, sizeof(text)));
+	}
+	assert_int_equal(rc, 1);
+}
+
+void conf_wait_error(struct conf_pair *pair, struct fid_cq *cq, struct fi_cq_err_entry *entry)
+{
+	struct fi_cq_tagged_entry success;
+
+	assert_int_equal(next(pair, cq, &success, NULL), -FI_EAVAIL);
+	memset(entry, 0, sizeof(*entry));
+	assert_int_equal(fi_cq_readerr(cq, entry, 0), 1);
+}
+
+static uint8_t pattern(size_t i, uint32_t seed)
+{
+	return (uint8_t)((i * 167 + (i >> 8) * 13 + seed * 101) ^ (i >> 16));
+}
+
+void conf_fill(void *buf, size_t len, uint32_t seed)
+{
+	uint8_t *p = buf;
+
+	for (size_t i = 0; i < len; i++)
+		p[i] = pattern(i, seed);
+}
+
+void conf_check(const void *buf, size_t len, uint32_t seed)
+{
+	const uint8_t *p = buf;
+
+	for (size_t i = 0; i < len; i++) {
+		if (p[i] != pattern(i, seed))
+			fail_msg("byte %zu of %zu is wrong", i, len);
+	}
+}
