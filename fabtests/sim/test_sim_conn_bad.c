@@ -272,7 +272,7 @@ static void connect_honestly(struct liar *liar)
 	assert_int_equal(liar->dev->ops->attach(liar->qp), 0);
 }
 
-static void say(struct liar *liar, const void *bytes, size_t n)
+static void post(struct liar *liar, const void *bytes, size_t n)
 {
 	struct rvcm_dev_sge sge = { .addr = (void *)bytes, .length = n };
 	struct rvcm_dev_wr wr = {
@@ -280,6 +280,11 @@ static void say(struct liar *liar, const void *bytes, size_t n)
 	};
 
 	assert_int_equal(liar->dev->ops->post(liar->qp, &wr), 0);
+}
+
+static void say(struct liar *liar, const void *bytes, size_t n)
+{
+	post(liar, bytes, n);
 	pass(liar, 5 * SIM_MS);
 }
 
@@ -293,7 +298,7 @@ static struct rvcm_wire_frame frame(enum rvcm_wire_kind kind, uint32_t seq, uint
 	return f;
 }
 
-static void say_hello(struct liar *liar, bool true_mac)
+static void post_hello(struct liar *liar, bool true_mac)
 {
 	struct {
 		struct rvcm_wire_frame frame;
@@ -304,7 +309,13 @@ static void say_hello(struct liar *liar, bool true_mac)
 	rvcm_shake_hello_mac(RVCM_WIRE_REQUEST, job_key, &liar->request, &liar->reply, liar->nonce,
 			     message.hello.mac);
 	message.hello.mac[0] ^= !true_mac;
-	say(liar, &message, sizeof(message));
+	post(liar, &message, sizeof(message));
+}
+
+static void say_hello(struct liar *liar, bool true_mac)
+{
+	post_hello(liar, true_mac);
+	pass(liar, 5 * SIM_MS);
 }
 
 static void say_data(struct liar *liar, uint32_t seq)
@@ -462,6 +473,23 @@ static void more_than_its_credit(void **state)
 	pass(&liar, 10 * SIM_MS);
 	assert_true(victim.received < 12);
 	assert_ended(&victim, RVCM_STATUS_PROTOCOL, "credit");
+	victim_close(&victim, &liar);
+}
+
+/* An acknowledgement on another frame is no answer, even where it tells all there is to tell. */
+static void a_heartbeat_is_answered_by_an_ack(void **state)
+{
+	WITH_LINK(false);
+	struct rvcm_wire_frame f = frame(RVCM_WIRE_HEARTBEAT, 0, 0);
+
+	sim_net_conf(victim.net)->eager_polls = true;
+	post_hello(&liar, true);
+	post(&liar, &f, sizeof(f));
+	sim_run(victim.net,
+		10 * SIM_MS); /* both are there when the victim looks, and HELLO is due */
+	pass(&liar, 10 * SIM_MS);
+	assert_int_equal(liar.frames, 2);
+	assert_int_equal(liar.heard.kind, RVCM_WIRE_ACK);
 	victim_close(&victim, &liar);
 }
 
@@ -708,6 +736,7 @@ int main(void)
 		cmocka_unit_test(half_a_header),
 		cmocka_unit_test(reserved_flags),
 		cmocka_unit_test(more_than_its_credit),
+		cmocka_unit_test(a_heartbeat_is_answered_by_an_ack),
 		cmocka_unit_test(a_recorded_exchange),
 		cmocka_unit_test(requests_that_are_refused),
 		cmocka_unit_test(a_reply_that_is_not_valid),

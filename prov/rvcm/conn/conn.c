@@ -160,6 +160,7 @@ static void start(struct rvcm_conn_full *conn, struct rvcm_link *link)
 	conn->failing = false;
 	conn->failed = false;
 	conn->ack_due = false;
+	conn->answer_due = false;
 	conn->hello_due = false;
 	conn->bye_due = false;
 	conn->peer_bye = false;

@@ -146,8 +146,9 @@ struct rvcm_conn_full {
 	bool failing;               /* detach as soon as the stack is unwound */
 	bool failed;                /* detached; DOWN is awaited */
 	bool blocked;               /* ready is owed */
-	bool ack_due;
-	bool hello_due; /* the acceptor's, once the opener's was seen */
+	bool ack_due;               /* any frame will do */
+	bool answer_due;            /* an ACK, to a HEARTBEAT */
+	bool hello_due;             /* the acceptor's, once the opener's was seen */
 	bool bye_due;
 	bool peer_bye;
 	struct rvcm_conn_cause cause; /* while failing or failed */

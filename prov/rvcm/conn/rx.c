@@ -59,7 +59,7 @@ static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_
 	case RVCM_WIRE_ACK:
 		break;
 	case RVCM_WIRE_HEARTBEAT:
-		conn->ack_due = true;
+		conn->answer_due = true;
 		rvcm_conn_schedule(conn);
 		break;
 	case RVCM_WIRE_BYE:

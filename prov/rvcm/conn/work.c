@@ -43,8 +43,9 @@ static bool send_owed(struct rvcm_conn_full *conn)
 		return false;
 	if (!rvcm_tx_drain(conn))
 		return false;
-	if (conn->ack_due && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
+	if ((conn->ack_due || conn->answer_due) && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
 		return false;
+	conn->answer_due = false;
 	if (conn->bye_due && rvcm_tx_control(conn, RVCM_WIRE_BYE, NULL, 0))
 		return false;
 	conn->bye_due = false;
