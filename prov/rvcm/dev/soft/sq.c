@@ -195,8 +195,10 @@ void rvcm_soft_sq_retire(struct rvcm_soft_qp *qp)
 		if (wqe->op == RVCM_DEV_OP_READ ? !wqe->done : wqe->end > qp->tx.sent)
 			return;
 		if (wqe->flags & RVCM_DEV_WR_SIGNALED) {
-			if (!rvcm_soft_cq_room(qp->cq))
+			if (!rvcm_soft_cq_room(qp->cq)) {
+				rvcm_soft_cq_busy(qp); /* no socket will say when there is room */
 				return;
+			}
 			sq_report(qp, wqe, RVCM_STATUS_OK);
 		}
 		sq->done++;
