@@ -186,6 +186,20 @@ struct rvcm_dev_wc contract_wc_ok(struct contract *c, int side, uint64_t wr_id, 
 	return wc;
 }
 
+void contract_check_flushed(struct contract *c, int side, uint32_t n, bool need_error)
+{
+	bool failed = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rvcm_dev_wc wc = contract_wc(c, side);
+
+		assert_int_equal(wc.wr_id, i);
+		assert_true(!failed || wc.status != RVCM_STATUS_OK);
+		failed |= wc.status != RVCM_STATUS_OK;
+	}
+	assert_true(failed || !need_error);
+}
+
 /* -- fixtures --------------------------------------------------------------------------------- */
 
 /* One test on one target. */

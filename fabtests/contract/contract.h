@@ -161,6 +161,12 @@ struct rvcm_dev_wc contract_wc(struct contract *c, int side);
 struct rvcm_dev_wc contract_wc_ok(struct contract *c, int side, uint64_t wr_id,
 				  enum rvcm_dev_op op);
 
+/*
+ * The send queue after a failure, n WRs numbered from 0: some OK, then (at least one, if
+ * need_error) errors, every WR once and in order.
+ */
+void contract_check_flushed(struct contract *c, int side, uint32_t n, bool need_error);
+
 /* Opening; each fails the test when it fails. */
 struct rvcm_dev_cq *contract_cq(struct contract *c, int side, uint32_t depth);
 struct rvcm_dev_pool *contract_pool(struct contract *c, int side, size_t bytes, uint32_t count);

@@ -197,6 +197,67 @@ static void messages_wait_for_a_receive(struct contract *c)
 	contract_quiet(c);
 }
 
+/* Messages that wait for a receive, a few of them, do not hold up the answers to our own reads. */
+static void a_read_passes_messages_that_wait(struct contract *c)
+{
+	enum {
+		N = 5
+	};
+	struct contract_link link;
+	struct contract_buf out, in, target, sink;
+
+	contract_link_up(c, &link, &posted);
+	contract_buf(c, 0, &out, 1000, 0);
+	contract_buf(c, 0, &target, 5000, RVCM_DEV_ACCESS_REMOTE_READ);
+	contract_buf(c, 1, &in, 1000, W);
+	contract_buf(c, 1, &sink, 5000, W);
+	contract_fill(target.data, 5000, 3);
+	for (uint32_t i = 0; i < N; i++)
+		contract_send(c, link.qp[0], &out, 0, 1000, i);
+	contract_settle(c);
+	assert_int_equal(contract_post(c, link.qp[1], &sink, 0, 5000,
+				       (struct rvcm_dev_wr) {
+					       .wr_id = 77,
+					       .op = RVCM_DEV_OP_READ,
+					       .flags = RVCM_DEV_WR_SIGNALED,
+					       .raddr = (uintptr_t)target.data,
+					       .rkey = target.mr->rkey,
+				       }),
+			 0);
+	contract_wc_ok(c, 1, 77, RVCM_DEV_OP_READ);
+	contract_check(sink.data, 5000, 3);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(contract_recv(c, link.qp[1], NULL, &in, 0, 1000, i), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		contract_wc_ok(c, 1, i, RVCM_DEV_OP_RECV);
+		contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
+	}
+	contract_quiet(c);
+}
+
+static void no_receive_for_too_long_ends_the_connection(struct contract *c)
+{
+	const struct contract_link_conf conf = { .receive = CONTRACT_POSTED,
+						 .rnr_timeout_ns = 20 * CONTRACT_MS };
+	struct contract_link link;
+	struct contract_buf out, in;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &out, 100, 0);
+	contract_buf(c, 1, &in, 100, W);
+	assert_int_equal(contract_recv(c, link.qp[1], NULL, &in, 0, 100, 9), 0);
+	for (uint32_t i = 0; i < 6; i++)
+		contract_send(c, link.qp[0], &out, 0, 100, i);
+	for (int i = 0; i < 2; i++)
+		assert_int_not_equal(
+			contract_event(c, i, &link.ctx[i], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
+			RVCM_STATUS_OK);
+	contract_detach(c, link.qp[0]);
+	contract_check_flushed(c, 0, 6, link.qp[0]->caps & RVCM_DEV_CAP_PLACED);
+	contract_wc_ok(c, 1, 9, RVCM_DEV_OP_RECV);
+	contract_quiet(c);
+}
+
 static void detach_flushes_posted_receives(struct contract *c)
 {
 	enum {
@@ -282,6 +343,8 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST_CAPS(a_message_too_long_for_a_shared_buffer, RVCM_DEV_CAP_SRQ),
 	CONTRACT_TEST(a_full_receive_queue_says_so),
 	CONTRACT_TEST(messages_wait_for_a_receive),
+	CONTRACT_TEST_CAPS(a_read_passes_messages_that_wait, RVCM_DEV_CAP_READ),
+	CONTRACT_TEST(no_receive_for_too_long_ends_the_connection),
 	CONTRACT_TEST(detach_flushes_posted_receives),
 	CONTRACT_TEST_CAPS(shared_buffers_serve_several_connections, RVCM_DEV_CAP_SRQ),
 	CONTRACT_TEST_LACK(no_shared_queue_where_there_is_none, RVCM_DEV_CAP_SRQ),

@@ -79,13 +79,13 @@ static void finish(struct sim_qp *qp, struct sim_wr *wr, enum rvcm_status status
 	retire(qp);
 }
 
+/* From the first that is not done, all end with an error, though a later one was handed out early.
+ */
 void sim_tx_abort(struct sim_qp *qp, enum rvcm_status first)
 {
 	for (uint64_t i = qp->sq_head; i < qp->sq_tail; i++) {
 		struct sim_wr *wr = wr_at(qp, i);
 
-		if (wr->done)
-			continue;
 		wr->done = true;
 		wr->status = first;
 		first = RVCM_STATUS_FLUSHED;
@@ -96,18 +96,21 @@ void sim_tx_abort(struct sim_qp *qp, enum rvcm_status first)
 	retire(qp);
 }
 
-/* A WR failed: those before it are done or fail with it, those behind are flushed. */
+/* A WR failed: those before it fail with it, those behind are flushed. */
 static void fail_at(struct sim_qp *qp, uint64_t index, enum rvcm_status status)
 {
-	for (uint64_t i = qp->sq_head; i < index; i++) {
-		struct sim_wr *wr = wr_at(qp, i);
-
-		if (!wr->done)
-			wr->status = RVCM_STATUS_FLUSHED;
-		wr->done = true;
-	}
 	qp->state = RVCM_DEV_QP_ERROR;
-	finish(qp, wr_at(qp, index), status);
+	if (index == qp->sq_head) {
+		sim_tx_abort(qp, status);
+		return;
+	}
+	for (uint64_t i = qp->sq_head; i < index; i++) {
+		wr_at(qp, i)->done = true;
+		wr_at(qp, i)->status = RVCM_STATUS_FLUSHED;
+	}
+	wr_at(qp, index)->done = true;
+	wr_at(qp, index)->status = status;
+	retire(qp);
 	sim_tx_abort(qp, RVCM_STATUS_FLUSHED);
 }
 
