@@ -214,10 +214,12 @@ static void node_open(struct node *node, int index)
 	}
 }
 
-static struct world *world_open(const struct sim_conf *conf, int n, uint32_t window_max,
-				uint8_t key_of_last)
+/* sq_depth: of the devices' send queues, 0 = the simulator's. */
+static struct world *world_open_on(const struct sim_conf *conf, int n, uint32_t window_max,
+				   uint8_t key_of_last, uint32_t sq_depth)
 {
 	struct world *world = calloc(1, sizeof(*world));
+	struct sim_dev_conf dev;
 
 	world->net = sim_net_open(conf);
 	world->n = n;
@@ -226,10 +228,19 @@ static struct world *world_open(const struct sim_conf *conf, int n, uint32_t win
 	for (int i = 0; i < n; i++) {
 		world->nodes[i].world = world;
 		world->nodes[i].source = malloc(READ_BYTES);
-		world->nodes[i].dev = sim_dev_open(world->net, NULL);
+		sim_dev_conf_init(world->net, &dev, false);
+		if (sq_depth)
+			dev.attr.sq_depth_max = sq_depth;
+		world->nodes[i].dev = sim_dev_open(world->net, &dev);
 		node_open(&world->nodes[i], i);
 	}
 	return world;
+}
+
+static struct world *world_open(const struct sim_conf *conf, int n, uint32_t window_max,
+				uint8_t key_of_last)
+{
+	return world_open_on(conf, n, window_max, key_of_last, 0);
 }
 
 static uint64_t soonest(struct world *world)
@@ -378,10 +389,10 @@ static bool all_confirmed(struct world *world)
 	return true;
 }
 
-static void run_clean(uint64_t seed, uint32_t window_max)
+static void run_clean(uint64_t seed, uint32_t window_max, uint32_t sq_depth)
 {
 	struct sim_conf conf = { .seed = seed };
-	struct world *world = world_open(&conf, 2 + (int)(seed % 3), window_max, 0);
+	struct world *world = world_open_on(&conf, 2 + (int)(seed % 3), window_max, 0, sq_depth);
 	uint32_t messages = 40;
 
 	all_have_to_send(world, messages);
@@ -401,14 +412,14 @@ static void messages_arrive_once_and_in_order(void **state)
 {
 	(void)state;
 	for (uint64_t s = seed_first; s < seed_first + seed_count; s++)
-		run_clean(s, 32);
+		run_clean(s, 32, 0);
 }
 
 static void a_window_of_one_is_enough(void **state)
 {
 	(void)state;
 	for (uint64_t s = seed_first; s < seed_first + seed_count / 4 + 1; s++)
-		run_clean(s, 1);
+		run_clean(s, 1, 0);
 }
 
 /* With nothing coming back, the acceptor's HELLO may carry the only acknowledgement there is. */
@@ -432,6 +443,15 @@ static void one_way_is_enough(void **state)
 	(void)state;
 	for (uint64_t s = seed_first; s < seed_first + seed_count; s++)
 		run_one_way(s);
+}
+
+/* Shorter than the distance of signalled sends: nobody may wait for a completion that never comes.
+ */
+static void a_short_send_queue_is_enough(void **state)
+{
+	(void)state;
+	for (uint64_t s = seed_first; s < seed_first + seed_count / 4 + 1; s++)
+		run_clean(s, 32, 2 + s % 9);
 }
 
 /* Links break, operations and connects fail; then faults stop and new messages get through. */
@@ -605,6 +625,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(messages_arrive_once_and_in_order),
 		cmocka_unit_test(a_window_of_one_is_enough),
 		cmocka_unit_test(one_way_is_enough),
+		cmocka_unit_test(a_short_send_queue_is_enough),
 		cmocka_unit_test(broken_links_lose_no_order),
 		cmocka_unit_test(another_job_key_is_refused),
 		cmocka_unit_test(nobody_listening_is_an_error_and_no_poison),

@@ -196,7 +196,7 @@ int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t index, struct rvc
 		return -EINVAL;
 	rvcm_lock_acquire(&carrier->control_lock);
 	slot = carrier->slots[index];
-	rc = slot && !slot->closed ? -EBUSY : 0;
+	rc = slot && !atomic_load(&slot->closed) ? -EBUSY : 0;
 	if (!rc && !slot)
 		slot = rvcm_mem_alloc(sizeof(*slot));
 	if (!rc && !slot)
@@ -206,7 +206,7 @@ int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t index, struct rvc
 		slot_init(carrier, slot, index);
 		rc = slot_listen(slot, addr);
 		slot->listening = rc == 0;
-		slot->closed = rc != 0;
+		atomic_store(&slot->closed, rc != 0);
 	}
 	rvcm_lock_release(&carrier->control_lock);
 	return rc;
@@ -225,7 +225,7 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t index)
 {
 	struct rvcm_slot *slot = carrier->slots[index];
 
-	if (slot->closed) {
+	if (atomic_load(&slot->closed)) {
 		rvcm_conn_free_slot(carrier, index);
 		return true;
 	}
@@ -305,5 +305,6 @@ uint64_t rvcm_carrier_control(struct rvcm_carrier *carrier)
 
 void rvcm_carrier_stats(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats)
 {
-	*stats = carrier->stats;
+	rvcm_stat_copy((uint64_t *)stats, (const uint64_t *)&carrier->stats,
+		       sizeof(*stats) / sizeof(uint64_t));
 }

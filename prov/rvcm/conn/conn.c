@@ -294,7 +294,7 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
 		break;
 	}
 	default: /* RVCM_MAIL_CLOSED */
-		rvcm_container_of(mail, struct rvcm_slot, closed_mail)->closed = true;
+		atomic_store(&rvcm_container_of(mail, struct rvcm_slot, closed_mail)->closed, true);
 		break;
 	}
 }

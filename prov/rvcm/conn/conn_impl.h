@@ -47,7 +47,7 @@
 #define RVCM_CONN_WINDOW_MAX   1024u
 #define RVCM_CONN_CONTROL_MAX  8u  /* control frames that one side may have in flight */
 #define RVCM_CONN_READS_MAX    16u /* RDMA reads in flight on a link */
-#define RVCM_CONN_SIGNAL_EVERY 16u /* sends */
+#define RVCM_CONN_SIGNAL_EVERY 16u /* sends; more often where the device's queue is short */
 #define RVCM_CONN_BUF_CLASSES  4u
 #define RVCM_CONN_INCARNATIONS 4u /* dead ones remembered per peer */
 
@@ -82,7 +82,8 @@ struct rvcm_link {
 	struct rvcm_wire_handshake request;
 	struct rvcm_wire_handshake reply;
 	uint32_t sq_depth;
-	uint16_t peer_window; /* what the peer granted in its handshake */
+	uint32_t signal_every; /* sends; the queue can never be full of unsignalled ones */
+	uint16_t peer_window;  /* what the peer granted in its handshake */
 
 	struct rvcm_mail up, down;           /* control posts */
 	struct rvcm_mail failed, released;   /* the data side posts */
@@ -230,7 +231,7 @@ struct rvcm_slot {
 	/* The data side's. */
 	bool closing;
 	bool shut_posted;
-	bool closed;
+	atomic_bool closed; /* read by listen, which may come from any thread */
 	uint64_t deadline_ns;
 	struct rvcm_mail shut_mail;   /* the data side posts */
 	struct rvcm_mail closed_mail; /* control posts */

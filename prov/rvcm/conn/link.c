@@ -45,6 +45,8 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	link->dev = dev_index;
 	link->opener = opener;
 	link->sq_depth = attr.sq_depth;
+	link->signal_every = attr.sq_depth / 2 < RVCM_CONN_SIGNAL_EVERY ? attr.sq_depth / 2
+									: RVCM_CONN_SIGNAL_EVERY;
 	rvcm_list_init(&link->inflight);
 	mail_init(&link->up, RVCM_MAIL_UP);
 	mail_init(&link->down, RVCM_MAIL_DOWN);

@@ -6,7 +6,7 @@
  *
  * A buffer is given back when neither replay (held) nor the device (inuse) needs it. Frames short
  * enough for the device's inline are copied by post, so only longer ones wait for a completion; but
- * every RVCM_CONN_SIGNAL_EVERYth send is signalled whatever its length, or the send queue would
+ * every signal_everyth send is signalled whatever its length, or the send queue would
  * fill up with work that nobody reaps.
  */
 #include <errno.h>
@@ -66,7 +66,7 @@ static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flag
 	stamp(conn, buf);
 	if (is_inline)
 		wr.flags |= RVCM_DEV_WR_INLINE;
-	if (link->unsignalled + 1 >= RVCM_CONN_SIGNAL_EVERY)
+	if (link->unsignalled + 1 >= link->signal_every)
 		wr.flags |= RVCM_DEV_WR_SIGNALED;
 	rc = dev->ops->post(link->qp, &wr);
 	if (rc)

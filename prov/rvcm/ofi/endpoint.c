@@ -245,7 +245,9 @@ static void unbind_side(struct rvcm_endpoint_side *side)
 static void shut_down(struct rvcm_endpoint *ep)
 {
 	struct rvcm_domain *domain = ep->domain;
-	uint64_t end_ns = rvcm_clock_ns() + domain->linger_ns + CLOSE_GRACE_NS;
+	/* Queued sends, frames not posted, and peers that do not hang up: each may take the linger.
+	 */
+	uint64_t end_ns = rvcm_clock_ns() + 3 * domain->linger_ns + CLOSE_GRACE_NS;
 
 	rvcm_statfile_endpoint(ep->ep, domain->carrier, domain->stats);
 	rvcm_ep_shutdown(ep->ep);
