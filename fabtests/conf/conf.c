@@ -8,12 +8,16 @@
 
 const char *conf_provider(void)
 {
+	static bool done; /* tests may change the environment afterwards */
 	const char *provider = getenv("FABTEST_PROV");
 	const char *top = getenv("top_builddir");
 	char path[1024];
 
 	if (provider)
 		return provider;
+	if (done)
+		return "rvcm";
+	done = true;
 	snprintf(path, sizeof(path), "%s/.libs", top ? top : ".");
 	setenv("FI_PROVIDER_PATH", path, 0);
 	setenv("FI_RVCM_IFACE", "lo", 0);

@@ -515,7 +515,7 @@ static void receives_can_be_cancelled(void **state)
 }
 
 /* Far more than any window or queue, in both directions at once. */
-static void floods_are_survived(void **state)
+static void flood(const struct conf_options *options)
 {
 	enum {
 		COUNT = 3000,
@@ -526,8 +526,7 @@ static void floods_are_survived(void **state)
 	struct fi_cq_tagged_entry entry;
 	struct conf_pair pair;
 
-	(void)state;
-	conf_pair_open(&pair, &plain);
+	conf_pair_open(&pair, options);
 	conf_fill(out, SIZE, 1);
 	for (int i = 0; i < COUNT; i++) {
 		CONF_RETRY(&pair, fi_tsend(pair.a.ep, out, SIZE, NULL, pair.to_b, 1, &contexts[i]));
@@ -552,6 +551,20 @@ static void floods_are_survived(void **state)
 	free(out);
 }
 
+static void floods_are_survived(void **state)
+{
+	(void)state;
+	flood(&plain);
+}
+
+static void floods_are_survived_without_locks(void **state)
+{
+	const struct conf_options unlocked = { .threading = FI_THREAD_DOMAIN };
+
+	(void)state;
+	flood(&unlocked);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,6 +585,7 @@ int main(void)
 		cmocka_unit_test(too_long_messages_are_truncated),
 		cmocka_unit_test(receives_can_be_cancelled),
 		cmocka_unit_test(floods_are_survived),
+		cmocka_unit_test(floods_are_survived_without_locks),
 	};
 
 	conf_provider();

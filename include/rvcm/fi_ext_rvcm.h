@@ -9,7 +9,7 @@
 #define FI_RVCM_PROV_NAME "rvcm"
 
 /* fi_ep_attr.protocol of FI_EP_RDM endpoints, and the version of the wire format */
-#define FI_RVCM_PROTO         (FI_PROV_SPECIFIC | 0x7276636d)
+#define FI_RVCM_PROTO         ((1u << 31) | 0x7276636d) /* the high bit: provider specific */
 #define FI_RVCM_PROTO_VERSION 1
 
 /* fi_domain_attr.auth_key_size: the key of a job */

@@ -205,8 +205,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		insert_one(av, &name, &report);
 		p += size;
 	}
-	for (size_t i = report.done; i < count; i++)
-		report_one(&report, i == report.done ? -FI_EINVAL : -FI_ECANCELED, 0);
+	for (int err = -FI_EINVAL; report.done < count; err = -FI_ECANCELED)
+		report_one(&report, err, 0);
 	rvcm_lock_release(&av->domain->lock);
 	return report.inserted;
 }

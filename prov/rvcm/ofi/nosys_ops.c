@@ -5,107 +5,105 @@
 
 #include <rdma/fi_errno.h>
 
+#include "ofi/endpoint.h"
+
+/* An endpoint that is not enabled yet has these tables too. */
+static ssize_t refusal(struct fid_ep *ep)
+{
+	return rvcm_endpoint_of(ep)->ep ? -FI_ENOSYS : -FI_EOPBADSTATE;
+}
+
 static ssize_t msg_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr,
 			void *context)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)desc;
 	(void)addr;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t addr, void *context)
 {
-	(void)ep;
 	(void)iov;
 	(void)desc;
 	(void)count;
 	(void)addr;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	(void)ep;
 	(void)msg;
 	(void)flags;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t addr,
 			void *context)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)desc;
 	(void)addr;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t addr, void *context)
 {
-	(void)ep;
 	(void)iov;
 	(void)desc;
 	(void)count;
 	(void)addr;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	(void)ep;
 	(void)msg;
 	(void)flags;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t addr)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)addr;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			    uint64_t data, fi_addr_t addr, void *context)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)desc;
 	(void)data;
 	(void)addr;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t addr)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)data;
 	(void)addr;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr,
 			   uint64_t tag, uint64_t ignore, void *context)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)desc;
@@ -113,13 +111,12 @@ static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc,
 	(void)tag;
 	(void)ignore;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			    fi_addr_t addr, uint64_t tag, uint64_t ignore, void *context)
 {
-	(void)ep;
 	(void)iov;
 	(void)desc;
 	(void)count;
@@ -127,66 +124,60 @@ static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **d
 	(void)tag;
 	(void)ignore;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	(void)ep;
 	(void)msg;
 	(void)flags;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			   fi_addr_t addr, uint64_t tag, void *context)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)desc;
 	(void)addr;
 	(void)tag;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			    fi_addr_t addr, uint64_t tag, void *context)
 {
-	(void)ep;
 	(void)iov;
 	(void)desc;
 	(void)count;
 	(void)addr;
 	(void)tag;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	(void)ep;
 	(void)msg;
 	(void)flags;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t addr,
 			     uint64_t tag)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)addr;
 	(void)tag;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			       uint64_t data, fi_addr_t addr, uint64_t tag, void *context)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)desc;
@@ -194,19 +185,18 @@ static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, v
 	(void)addr;
 	(void)tag;
 	(void)context;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 				 fi_addr_t addr, uint64_t tag)
 {
-	(void)ep;
 	(void)buf;
 	(void)len;
 	(void)data;
 	(void)addr;
 	(void)tag;
-	return -FI_ENOSYS;
+	return refusal(ep);
 }
 
 static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,

@@ -12,13 +12,16 @@
 #define TAG_FORMAT_ANY 0xaaaaaaaaaaaaaaaau /* FI_TAG_GENERIC: every bit is a field of its own */
 #define OBJECTS_MAX    1024u               /* what no table limits, but a number must be given */
 
+/* enum fi_mr_mode, which later versions deprecate. */
+#define MR_BASIC    1
+#define MR_SCALABLE 2
+
 static void init_contexts(struct rvcm_offer *offer, const struct rvcm_params *params)
 {
 	offer->tx = (struct fi_tx_attr) {
 		.caps = RVCM_OFFER_TX_CAPS,
 		.op_flags = RVCM_OFFER_TX_FLAGS,
 		.msg_order = FI_ORDER_SAS,
-		.comp_order = FI_ORDER_NONE,
 		.inject_size = RVCM_OFFER_INJECT_MAX,
 		.size = params->tx_size,
 		.iov_limit = RVCM_OFFER_IOV_MAX,
@@ -27,7 +30,6 @@ static void init_contexts(struct rvcm_offer *offer, const struct rvcm_params *pa
 		.caps = RVCM_OFFER_RX_CAPS,
 		.op_flags = RVCM_OFFER_RX_FLAGS,
 		.msg_order = FI_ORDER_SAS,
-		.comp_order = FI_ORDER_NONE,
 		.size = params->rx_size,
 		.iov_limit = RVCM_OFFER_IOV_MAX,
 	};
@@ -118,7 +120,7 @@ static void narrow_domain(struct fi_domain_attr *domain, const struct fi_domain_
 	if (want->av_type)
 		domain->av_type = want->av_type;
 	/* Applications from before version 1.5 name one of two models. */
-	if (want->mr_mode == FI_MR_BASIC || want->mr_mode == FI_MR_SCALABLE)
+	if (want->mr_mode == MR_BASIC || want->mr_mode == MR_SCALABLE)
 		domain->mr_mode = want->mr_mode;
 	domain->auth_key = want->auth_key;
 	domain->auth_key_size = want->auth_key_size;
