@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "dev/soft/soft_impl.h"
 
 static int place_wrong(struct rvcm_soft_qp *qp, uint16_t term)
@@ -143,9 +142,8 @@ static int place_terminate(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame
 static int place_unexpected(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
 			    const uint8_t *payload)
 {
+	(void)frame;
 	(void)payload;
-	rvcm_warn(RVCM_LOG_EP_DATA, "%s: the peer uses %s, which is not offered",
-		  qp->dev->base.attr.name, frame->info->name);
 	return place_wrong(qp, RVCM_SOFT_WIRE_TERM_R_OPCODE);
 }
 

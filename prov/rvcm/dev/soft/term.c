@@ -81,7 +81,9 @@ void rvcm_soft_term_send(struct rvcm_soft_qp *qp, uint16_t term,
 	bool sent = false;
 	size_t bytes;
 
-	rvcm_warn(RVCM_LOG_EP_DATA, "%s: terminating a connection: %s: %s", qp->dev->base.attr.name,
+	rvcm_warn(RVCM_LOG_EP_DATA, "%s: terminating a connection, at %s: %s: %s",
+		  qp->dev->base.attr.name,
+		  frame && frame->info ? frame->info->name : "an unknown frame",
 		  rvcm_soft_wire_term_layer_text(term), rvcm_soft_wire_term_text(term));
 	if (frame && frame->ulpdu)
 		rvcm_soft_wire_terminate_fill(&terminate, term, frame->ulpdu,

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The stream of the soft device against a foreign RNIC: its own segmentation, and what is allowed.
+ */
+#include "unit/unit.h"
+#include "unit/soft_peer.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BIG 150000u
+
+static const struct soft_peer_conf pooled = { .pool = true };
+static const struct soft_peer_conf posted = { .pool = false };
+static const struct soft_peer_conf shared = { .srq = true };
+
+static void fill(uint8_t *to, size_t n, unsigned int seed)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (uint8_t)(i * 7 + i / 251 + seed);
+}
+
+static struct rvcm_dev_mr *reg(struct soft_peer *p, void *addr, size_t n, uint32_t access)
+{
+	const struct rvcm_dev_mr_attr attr = { .addr = addr, .length = n, .access = access };
+	struct rvcm_dev_mr *mr;
+
+	assert_int_equal(p->ops->mr_reg(p->dev, &attr, &mr), 0);
+	return mr;
+}
+
+static void post_recv(struct soft_peer *p, uint64_t wr_id, void *addr, size_t n,
+		      struct rvcm_dev_mr *mr)
+{
+	/* In two pieces, so that segments have to be cut. */
+	const struct rvcm_dev_sge sge[] = {
+		{ .addr = addr, .length = n / 3, .mr = mr },
+		{ .addr = (uint8_t *)addr + n / 3, .length = n - n / 3, .mr = mr },
+	};
+	const struct rvcm_dev_recv recv = { .wr_id = wr_id, .n_sge = 2, .sge = sge };
+
+	if (p->srq)
+		assert_int_equal(p->ops->srq_post(p->srq, &recv), 0);
+	else
+		assert_int_equal(p->ops->post_recv(p->qp, &recv), 0);
+}
+
+static int post(struct soft_peer *p, enum rvcm_dev_op op, uint64_t wr_id, void *addr, size_t n,
+		struct rvcm_dev_mr *mr, uint64_t raddr)
+{
+	const struct rvcm_dev_sge sge = { .addr = addr, .length = n, .mr = mr };
+	const struct rvcm_dev_wr wr = {
+		.wr_id = wr_id,
+		.op = op,
+		.flags = RVCM_DEV_WR_SIGNALED,
+		.n_sge = 1,
+		.sge = &sge,
+		.raddr = raddr,
+		.rkey = 0x1234,
+	};
+
+	return p->ops->post(p->qp, &wr);
+}
+
+/* The peer sends data as one message, cut in segments of so many bytes. */
+static void send_cut(struct soft_peer *p, const uint8_t *data, size_t n, size_t segment)
+{
+	struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_SEND, .msn = p->msn++ };
+	size_t part;
+
+	for (size_t at = 0; at < n; at += part) {
+		part = n - at < segment ? n - at : segment;
+		hdr.mo = (uint32_t)at;
+		hdr.last = at + part == n;
+		soft_peer_frame(p, &hdr, data + at, part);
+	}
+}
+
+/* -- SEND ----------------------------------------------------------------------------------- */
+
+static void segments_of_any_size(const struct soft_peer_conf *conf, bool crc)
+{
+	static const size_t sizes[] = { 1, 3, 100, 1460, 4096, 8191, 65000, 65517 };
+	static uint8_t out[BIG], in[BIG];
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+
+	soft_peer_open(&p, NULL);
+	p.crc = crc;
+	soft_peer_up(&p, conf);
+	mr = reg(&p, in, BIG, RVCM_DEV_ACCESS_LOCAL_WRITE);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t n = sizes[i] < 100 ? 500 : BIG;
+		struct rvcm_dev_wc wc;
+
+		fill(out, n, (unsigned int)i);
+		memset(in, 0, BIG);
+		if (!conf->pool)
+			post_recv(&p, i, in, n + (n < BIG), mr);
+		send_cut(&p, out, n, sizes[i]);
+		wc = soft_peer_wc(&p);
+		assert_int_equal(wc.status, RVCM_STATUS_OK);
+		assert_int_equal(wc.op, RVCM_DEV_OP_RECV);
+		assert_int_equal(wc.length, n);
+		assert_memory_equal(conf->pool ? wc.data : in, out, n);
+		if (conf->pool)
+			p.ops->rx_release(p.pool, wc.rx);
+		else
+			assert_int_equal(wc.wr_id, i);
+	}
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+static void segments_of_any_size_into_a_pool(void **state)
+{
+	(void)state;
+	segments_of_any_size(&pooled, false);
+	segments_of_any_size(&pooled, true);
+}
+
+static void segments_of_any_size_into_receives(void **state)
+{
+	(void)state;
+	segments_of_any_size(&posted, false);
+	segments_of_any_size(&posted, true);
+}
+
+static void segments_of_any_size_into_shared_receives(void **state)
+{
+	(void)state;
+	segments_of_any_size(&shared, true);
+}
+
+static void a_stream_that_trickles(void **state)
+{
+	uint8_t frame[RVCM_SOFT_MPA_FPDU_BYTES_MAX];
+	uint8_t data[300];
+	struct soft_peer p;
+
+	(void)state;
+	fill(data, sizeof(data), 5);
+	soft_peer_open(&p, NULL);
+	p.crc = true;
+	soft_peer_up(&p, &pooled);
+	for (size_t n = 0; n < sizeof(data); n += 37) {
+		const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_SEND_SE,
+							.last = true,
+							.msn = p.msn++ };
+		struct rvcm_dev_wc wc;
+
+		soft_peer_trickle(&p, frame, soft_peer_fpdu(&p, &hdr, data, n, frame));
+		wc = soft_peer_wc(&p);
+		assert_int_equal(wc.length, n);
+		assert_int_equal(wc.flags, RVCM_DEV_WC_SOLICITED);
+		assert_memory_equal(wc.data, data, n);
+		p.ops->rx_release(p.pool, wc.rx);
+	}
+	soft_peer_close(&p);
+}
+
+static void many_messages_in_one_piece_are_held(void **state)
+{
+	enum {
+		N = 64 /* what the pool has */
+	};
+	static uint8_t stream[N * 200];
+	struct rvcm_dev_wc wcs[N];
+	struct soft_peer p;
+	size_t bytes = 0;
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	for (uint32_t i = 0; i < N; i++) {
+		const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_SEND,
+							.last = true,
+							.msn = p.msn++ };
+
+		bytes += soft_peer_fpdu(&p, &hdr, &i, sizeof(i), stream + bytes);
+	}
+	soft_peer_write(&p, stream, bytes);
+	for (uint32_t i = 0; i < N; i++)
+		wcs[i] = soft_peer_wc(&p);
+	soft_peer_send(&p, "more", 4);
+	for (int i = 0; i < 20; i++)
+		soft_peer_pump(&p);
+	assert_int_equal(p.n_taken, p.n_wcs); /* the pool is exhausted */
+	for (uint32_t i = 0; i < N; i++) {
+		assert_memory_equal(wcs[i].data, &i, sizeof(i));
+		p.ops->rx_release(p.pool, wcs[i].rx);
+	}
+	wcs[0] = soft_peer_wc(&p);
+	assert_memory_equal(wcs[0].data, "more", 4);
+	p.ops->rx_release(p.pool, wcs[0].rx);
+	soft_peer_close(&p);
+}
+
+/* RFC 7306 section 6: Immediate Data takes a receive, and tells of the WRITE before it. */
+static void immediate_data_of_a_foreign_peer(void **state)
+{
+	struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_WRITE };
+	uint8_t data[100], imm[8];
+	struct rvcm_dev_wc wc;
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	mr = reg(&p, data, sizeof(data), RVCM_DEV_ACCESS_REMOTE_WRITE);
+	hdr.stag = mr->rkey;
+	hdr.to = (uintptr_t)data;
+	soft_peer_frame(&p, &hdr, "abcdefgh", 8);
+	hdr.to += 8;
+	hdr.last = true;
+	soft_peer_frame(&p, &hdr, "ijkl", 4);
+	hdr = (struct rvcm_soft_wire_hdr) { .opcode = RVCM_SOFT_WIRE_IMM_SE,
+					    .last = true,
+					    .msn = p.msn++ };
+	rvcm_soft_wire_imm_encode(0x0123456789abcdef, imm);
+	soft_peer_frame(&p, &hdr, imm, sizeof(imm));
+	wc = soft_peer_wc(&p);
+	assert_int_equal(wc.op, RVCM_DEV_OP_RECV_WRITE);
+	assert_int_equal(wc.flags, RVCM_DEV_WC_IMM | RVCM_DEV_WC_SOLICITED);
+	assert_true(wc.imm == 0x0123456789abcdef);
+	assert_int_equal(wc.length, 12);
+	assert_memory_equal(data, "abcdefghijkl", 12);
+	p.ops->rx_release(p.pool, wc.rx);
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+/* RFC 6581 section 9.1: it has no ULPDU, and says nothing but "go". */
+static void a_ready_to_receive_frame_is_passed_over(void **state)
+{
+	static const uint8_t empty[8] = { 0 };
+	struct soft_peer p;
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	soft_peer_write(&p, empty, sizeof(empty));
+	soft_peer_send(&p, "hello", 5);
+	p.ops->rx_release(p.pool, soft_peer_wc(&p).rx);
+	soft_peer_close(&p);
+}
+
+/* -- parking -------------------------------------------------------------------------------- */
+
+static void messages_are_parked_and_a_read_passes(const struct soft_peer_conf *conf)
+{
+	enum {
+		N = 12
+	};
+	static uint8_t out[5000], in[5000], got[100];
+	struct rvcm_soft_wire_read_req req;
+	static struct soft_peer_frame frame;
+	struct rvcm_soft_wire_hdr hdr;
+	struct rvcm_dev_wc wc;
+	struct rvcm_dev_mr *mr, *sink;
+	struct soft_peer p;
+	uint16_t term;
+
+	fill(out, sizeof(out), 1);
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, conf);
+	mr = reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	sink = reg(&p, got, sizeof(got), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	for (int i = 0; i < N; i++)
+		send_cut(&p, out, sizeof(out), 2000);
+	assert_int_equal(post(&p, RVCM_DEV_OP_READ, 77, got, sizeof(got), sink, 0x1000), 0);
+	soft_peer_take(&p, &frame);
+	assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_REQ);
+	assert_true(rvcm_soft_wire_read_req_decode(frame.payload, frame.bytes, &req, &term) > 0);
+	assert_int_equal(req.bytes, sizeof(got));
+	assert_int_equal(req.source_stag, 0x1234);
+	assert_int_equal(req.source_to, 0x1000);
+	hdr = (struct rvcm_soft_wire_hdr) { .opcode = RVCM_SOFT_WIRE_READ_RESP,
+					    .last = true,
+					    .stag = req.sink_stag,
+					    .to = req.sink_to };
+	soft_peer_frame(&p, &hdr, out, sizeof(got));
+	wc = soft_peer_wc(&p);
+	assert_int_equal(wc.wr_id, 77);
+	assert_int_equal(wc.status, RVCM_STATUS_OK);
+	assert_memory_equal(got, out, sizeof(got));
+	for (uint32_t i = 0; i < N; i++) {
+		memset(in, 0, sizeof(in));
+		post_recv(&p, i, in, sizeof(in), mr);
+		wc = soft_peer_wc(&p);
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(wc.length, sizeof(in));
+		assert_memory_equal(in, out, sizeof(in));
+	}
+	p.ops->mr_dereg(mr);
+	p.ops->mr_dereg(sink);
+	soft_peer_close(&p);
+}
+
+static void parked_messages_let_a_read_pass(void **state)
+{
+	(void)state;
+	messages_are_parked_and_a_read_passes(&posted);
+	messages_are_parked_and_a_read_passes(&shared);
+}
+
+/* When no more can be parked the peer is held up, and nothing is lost. */
+static void a_full_park_stops_reading(void **state)
+{
+	enum {
+		N = 40
+	};
+	static uint8_t out[20000], in[20000];
+	struct rvcm_soft_tunables tun;
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+
+	(void)state;
+	rvcm_soft_tunables_init(&tun);
+	tun.park_bufs_max = 2;
+	soft_peer_open(&p, &tun);
+	soft_peer_up(&p, &posted);
+	mr = reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	for (uint32_t i = 0; i < N; i++) {
+		fill(out, sizeof(out), i);
+		send_cut(&p, out, sizeof(out), 9000);
+		soft_peer_pump(&p);
+	}
+	for (uint32_t i = 0; i < N; i++) {
+		fill(out, sizeof(out), i);
+		post_recv(&p, i, in, sizeof(in), mr);
+		assert_int_equal(soft_peer_wc(&p).wr_id, i);
+		assert_memory_equal(in, out, sizeof(in));
+	}
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+/* The peer's orderly end does not overtake what it sent before. */
+static void the_end_waits_for_parked_messages(void **state)
+{
+	uint8_t in[8];
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &posted);
+	mr = reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	soft_peer_send(&p, "last", 4);
+	shutdown(p.fd, SHUT_WR);
+	for (int i = 0; i < 50; i++)
+		soft_peer_pump(&p);
+	assert_false(p.have_event);
+	post_recv(&p, 1, in, sizeof(in), mr);
+	assert_int_equal(soft_peer_wc(&p).length, 4);
+	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status, RVCM_STATUS_OK);
+	soft_peer_expect_end(&p);
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+/* -- READ, served and asked ----------------------------------------------------------------- */
+
+static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
+{
+	static struct soft_peer_frame frame;
+	const struct rvcm_soft_wire_read_req req = {
+		.sink_stag = 0xabcd,
+		.sink_to = 0x7000,
+		.bytes = n,
+		.source_stag = mr->rkey,
+		.source_to = (uintptr_t)data,
+	};
+	const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_REQ,
+						.last = true,
+						.msn = p->read_msn++ };
+	uint8_t body[RVCM_SOFT_WIRE_READ_REQ_BYTES];
+	size_t got = 0;
+
+	rvcm_soft_wire_read_req_encode(&req, body);
+	soft_peer_frame(p, &hdr, body, sizeof(body));
+	do {
+		soft_peer_take(p, &frame);
+		assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_RESP);
+		assert_int_equal(frame.hdr.stag, 0xabcd);
+		assert_int_equal(frame.hdr.to, 0x7000 + got);
+		assert_memory_equal(frame.payload, data + got, frame.bytes);
+		got += frame.bytes;
+	} while (!frame.hdr.last);
+	assert_int_equal(got, n);
+}
+
+static void reads_are_served(void **state)
+{
+	static uint8_t data[BIG];
+	struct soft_peer p;
+
+	(void)state;
+	fill(data, BIG, 9);
+	for (int crc = 0; crc < 2; crc++) {
+		struct rvcm_dev_mr *mr;
+
+		soft_peer_open(&p, NULL);
+		p.crc = crc;
+		soft_peer_up(&p, &pooled);
+		mr = reg(&p, data, BIG, RVCM_DEV_ACCESS_REMOTE_READ);
+		serve(&p, 0, data, mr);
+		serve(&p, 1, data, mr);
+		serve(&p, 5000, data, mr);
+		serve(&p, BIG, data, mr);
+		p.ops->mr_dereg(mr);
+		soft_peer_close(&p);
+	}
+}
+
+/* No more READs are open than the peer's IRD (4 here); the others follow as responses come. */
+static void reads_keep_to_the_peers_limit(void **state)
+{
+	enum {
+		N = 10
+	};
+	static struct soft_peer_frame frame;
+	struct rvcm_soft_wire_read_req req[N];
+	uint8_t sink[N];
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+	uint16_t term;
+	uint8_t c;
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	mr = reg(&p, sink, sizeof(sink), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(post(&p, RVCM_DEV_OP_READ, i, sink + i, 1, mr, i), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_RESP,
+						  .last = true };
+
+		/* Asked: 0, 1, 2, 3, then one more for each that is answered. */
+		for (uint32_t k = i ? i + 3 : 0; k < i + 4 && k < N; k++) {
+			soft_peer_take(&p, &frame);
+			assert_int_equal(frame.hdr.msn, k + 1);
+			assert_true(rvcm_soft_wire_read_req_decode(frame.payload, frame.bytes,
+								   &req[k], &term) > 0);
+			assert_int_equal(req[k].source_to, k);
+		}
+		for (int k = 0; k < 5; k++)
+			soft_peer_pump(&p);
+		assert_true(recv(p.fd, &c, 1, MSG_PEEK) < 0);
+		hdr.stag = req[i].sink_stag;
+		hdr.to = req[i].sink_to;
+		c = (uint8_t)(i + 1);
+		soft_peer_frame(&p, &hdr, &c, 1);
+		assert_int_equal(soft_peer_wc(&p).wr_id, i);
+		assert_int_equal(sink[i], i + 1);
+	}
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+/* -- ends ----------------------------------------------------------------------------------- */
+
+/* A peer that is gone in the middle of something is lost; between frames it has ended in order. */
+static void gone(size_t bytes, bool direct, enum rvcm_status status)
+{
+	static uint8_t data[50000], frame[RVCM_SOFT_MPA_FPDU_BYTES_MAX];
+	const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_SEND,
+						.last = true,
+						.msn = 1 };
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+	struct rvcm_dev_wc wc;
+
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &posted);
+	mr = reg(&p, data, sizeof(data), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	post_recv(&p, 5, data, sizeof(data), mr);
+	soft_peer_fpdu(&p, &hdr, data, direct ? sizeof(data) : 100, frame);
+	soft_peer_write(&p, frame, bytes);
+	soft_peer_pump(&p);
+	close(p.fd);
+	p.fd = -1;
+	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status, status);
+	wc = soft_peer_wc(&p);
+	assert_int_equal(wc.wr_id, 5);
+	assert_int_equal(wc.status, status == RVCM_STATUS_OK ? RVCM_STATUS_FLUSHED : status);
+	assert_int_equal(p.ops->qp_state(p.qp), RVCM_DEV_QP_ERROR);
+	soft_peer_pump(&p);
+	assert_int_equal(p.n_taken, p.n_wcs);
+	assert_false(p.have_event);
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+static void a_peer_that_is_gone(void **state)
+{
+	(void)state;
+	gone(0, false, RVCM_STATUS_OK);
+	gone(1, false, RVCM_STATUS_CONNECTION_LOST);
+	gone(20, false, RVCM_STATUS_CONNECTION_LOST);
+	gone(100, false, RVCM_STATUS_CONNECTION_LOST);
+	gone(100, true, RVCM_STATUS_CONNECTION_LOST);
+	gone(40000, true, RVCM_STATUS_CONNECTION_LOST);
+	gone(50000 + 20, true, RVCM_STATUS_CONNECTION_LOST); /* all but the trailer */
+}
+
+/* A peer that does not answer our orderly end is given close_timeout. */
+static void a_peer_that_does_not_end_its_side(void **state)
+{
+	struct rvcm_soft_tunables tun;
+	struct soft_peer p;
+
+	(void)state;
+	rvcm_soft_tunables_init(&tun);
+	tun.close_timeout_ms = 20;
+	soft_peer_open(&p, &tun);
+	soft_peer_up(&p, &pooled);
+	assert_int_equal(p.ops->disconnect(p.qp), 0);
+	assert_int_equal(p.ops->qp_state(p.qp), RVCM_DEV_QP_CLOSING);
+	soft_peer_expect_end(&p);
+	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status,
+			 RVCM_STATUS_RESPONSE_TIMEOUT);
+	soft_peer_close(&p);
+}
+
+/* RFC 5040 section 4.8: the TERMINATE names the READ that was wrong; the others are flushed. */
+static void a_terminate_names_its_read(void **state)
+{
+	static struct soft_peer_frame frame;
+	struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_TERMINATE,
+					  .last = true,
+					  .msn = 1 };
+	struct rvcm_soft_wire_terminate t;
+	uint8_t sink[3], body[RVCM_SOFT_WIRE_TERM_BYTES_MAX], ulpdu[64];
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+	size_t n = 0;
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	mr = reg(&p, sink, sizeof(sink), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(post(&p, RVCM_DEV_OP_READ, i, sink + i, 1, mr, i), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		soft_peer_take(&p, &frame);
+		if (i == 1) {
+			n = rvcm_soft_wire_encode(&frame.hdr, ulpdu);
+			memcpy(ulpdu + n, frame.payload, frame.bytes);
+			n += frame.bytes;
+		}
+	}
+	rvcm_soft_wire_terminate_fill(&t, RVCM_SOFT_WIRE_TERM_R_BOUNDS, ulpdu, n, n);
+	n = rvcm_soft_wire_terminate_encode(&t, body);
+	soft_peer_frame(&p, &hdr, body, n);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct rvcm_dev_wc wc = soft_peer_wc(&p);
+
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(wc.status,
+				 i == 1 ? RVCM_STATUS_REMOTE_ACCESS : RVCM_STATUS_FLUSHED);
+	}
+	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status,
+			 RVCM_STATUS_REMOTE_ACCESS);
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segments_of_any_size_into_a_pool),
+		cmocka_unit_test(segments_of_any_size_into_receives),
+		cmocka_unit_test(segments_of_any_size_into_shared_receives),
+		cmocka_unit_test(a_stream_that_trickles),
+		cmocka_unit_test(many_messages_in_one_piece_are_held),
+		cmocka_unit_test(immediate_data_of_a_foreign_peer),
+		cmocka_unit_test(a_ready_to_receive_frame_is_passed_over),
+		cmocka_unit_test(parked_messages_let_a_read_pass),
+		cmocka_unit_test(a_full_park_stops_reading),
+		cmocka_unit_test(the_end_waits_for_parked_messages),
+		cmocka_unit_test(reads_are_served),
+		cmocka_unit_test(reads_keep_to_the_peers_limit),
+		cmocka_unit_test(a_peer_that_is_gone),
+		cmocka_unit_test(a_peer_that_does_not_end_its_side),
+		cmocka_unit_test(a_terminate_names_its_read),
+	};
+
+	return cmocka_run_group_tests_name("soft_data", tests, NULL, NULL);
+}
