@@ -5,6 +5,7 @@
 
 #include "base/le.h"
 #include "base/mem.h"
+#include "base/sip.h"
 
 #define BUCKETS_FIRST 16u
 
@@ -110,52 +111,19 @@ struct rvcm_hash_node *rvcm_hash_next(const struct rvcm_hash *hash,
 	return NULL;
 }
 
-static uint64_t rotl(uint64_t x, int k)
-{
-	return (x << k) | (x >> (64 - k));
-}
-
-static void sip_round(uint64_t v[4])
-{
-	v[0] += v[1];
-	v[1] = rotl(v[1], 13) ^ v[0];
-	v[0] = rotl(v[0], 32);
-	v[2] += v[3];
-	v[3] = rotl(v[3], 16) ^ v[2];
-	v[0] += v[3];
-	v[3] = rotl(v[3], 21) ^ v[0];
-	v[2] += v[1];
-	v[1] = rotl(v[1], 17) ^ v[2];
-	v[2] = rotl(v[2], 32);
-}
-
-static void sip_word(uint64_t v[4], uint64_t word)
-{
-	v[3] ^= word;
-	sip_round(v);
-	v[0] ^= word;
-}
-
 /* The seed is half of the key; the other half is made from it. */
 uint64_t rvcm_hash_bytes(uint64_t seed, const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes, *end = p + (n & ~(size_t)7);
 	uint64_t k0 = seed, k1 = rvcm_hash_mix(seed + 0x9e3779b97f4a7c15u);
-	uint64_t v[4] = {
-		k0 ^ 0x736f6d6570736575u,
-		k1 ^ 0x646f72616e646f6du,
-		k0 ^ 0x6c7967656e657261u,
-		k1 ^ 0x7465646279746573u,
-	};
+	uint64_t v[4];
 	uint64_t last = (uint64_t)n << 56;
 
+	rvcm_sip_init(v, k0, k1);
 	for (; p < end; p += 8)
-		sip_word(v, rvcm_le64_get(p));
+		rvcm_sip_word(v, rvcm_le64_get(p), 1);
 	for (size_t i = 0; i < (n & 7); i++)
 		last |= (uint64_t)p[i] << (8 * i);
-	sip_word(v, last);
-	v[2] ^= 0xff;
-	for (int i = 0; i < 3; i++)
-		sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
+	rvcm_sip_word(v, last, 1);
+	return rvcm_sip_final(v, 3);
 }

@@ -80,13 +80,13 @@ static bool serve(struct rvcm_conn_full *conn)
  */
 int rvcm_work_run(struct rvcm_carrier *carrier)
 {
-	struct rvcm_list todo;
+	struct rvcm_list due;
 	struct rvcm_list *node;
 	int done = 0;
 
-	rvcm_list_init(&todo);
-	rvcm_list_splice_tail(&todo, &carrier->work);
-	while ((node = rvcm_list_pop(&todo))) {
+	rvcm_list_init(&due);
+	rvcm_list_splice_tail(&due, &carrier->work);
+	while ((node = rvcm_list_pop(&due))) {
 		struct rvcm_conn_full *conn = rvcm_list_entry(node, struct rvcm_conn_full, work);
 
 		if (serve(conn))
