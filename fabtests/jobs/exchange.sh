@@ -24,6 +24,7 @@ program=$programs/exchange
 job "2 ranks, provider named" 2 "${named[@]}" "$program"
 job "4 ranks" 4 "${forced[@]}" "$program"
 job "2 ranks, no configuration files" 2 "${forced[@]}" --mca mca_base_param_files none "$program"
+FI_RVCM_WINDOW=4 FI_RVCM_EAGER_SIZE=0 FI_RVCM_UNEXPECTED_SIZE=0 job "4 ranks, no room" 4 "${forced[@]}" "$program"
 job "2 ranks, several threads" 2 "${forced[@]}" "$program" -t
 negative "2 ranks" mpirun -np 2 "${forced[@]}" "$program"
 finish
