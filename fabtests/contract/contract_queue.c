@@ -195,6 +195,8 @@ static void detach_flushes_unsignalled_wrs(struct contract *c)
 	/* At most 4 can have been placed. */
 	if (link.qp[0]->caps & RVCM_DEV_CAP_PLACED)
 		assert_true(n >= N - 4);
+	while (c->side[1].n_taken < c->side[1].n_wcs)
+		take_and_release(c, &link, 1);
 }
 
 static void detach_of_an_idle_qp_yields_nothing(struct contract *c)

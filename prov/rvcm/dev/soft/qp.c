@@ -219,16 +219,43 @@ int rvcm_soft_qp_attach(struct rvcm_dev_qp *base)
 	return 0;
 }
 
+/*
+ * The end of a connection that was being ended in order already: what was handed to the socket
+ * still arrives, and as much of the rest as the socket takes now. Then the stream ends, and the
+ * peer sees it end: in the middle of a frame if something was left.
+ */
+static void qp_detach_closing(struct rvcm_soft_qp *qp)
+{
+	bool all;
+
+	rvcm_soft_tx_push(qp);
+	if (qp->dead)
+		return;
+	rvcm_soft_sq_retire(qp);
+	all = !qp->tx.err && !rvcm_soft_tx_pending(qp);
+	rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_DETACH, all ? RVCM_STATUS_OK : RVCM_STATUS_CLOSED, 0);
+	(void)shutdown(qp->fd, SHUT_WR);
+}
+
+static void qp_detach_stream(struct rvcm_soft_qp *qp)
+{
+	if (qp->dead)
+		return;
+	if (rvcm_soft_qp_now(qp) == RVCM_DEV_QP_CLOSING) {
+		qp_detach_closing(qp);
+		return;
+	}
+	rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_DETACH, RVCM_STATUS_CLOSED, 0);
+	rvcm_soft_sock_break(qp->fd);
+}
+
 void rvcm_soft_qp_detach(struct rvcm_dev_qp *base)
 {
 	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
-	bool stood = !qp->dead;
 
 	if (!qp->bound)
 		return;
-	rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_DETACH, RVCM_STATUS_CLOSED, 0);
-	if (stood)
-		rvcm_soft_sock_break(qp->fd);
+	qp_detach_stream(qp);
 	rvcm_soft_cq_detach(qp->cq, qp);
 	rvcm_list_del(&qp->pool_node);
 	rvcm_list_del(&qp->srq_node);

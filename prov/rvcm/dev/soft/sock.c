@@ -7,6 +7,9 @@
 
 #include "dev/soft/soft_impl.h"
 
+#define SOCK_DRAINS_MAX  16
+#define SOCK_DRAIN_BYTES (1u << 20)
+
 socklen_t rvcm_soft_sock_from_addr(const struct rvcm_addr *addr, struct sockaddr_storage *ss)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)ss;
@@ -81,6 +84,15 @@ void rvcm_soft_sock_break(int fd)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
+/* Linux resets a connection that is closed with bytes unread, and forgets what it had to send. */
+static void sock_drain(int fd)
+{
+	/* tcp(7): with MSG_TRUNC the bytes are discarded. */
+	for (int i = 0; i < SOCK_DRAINS_MAX; i++)
+		if (recv(fd, NULL, SOCK_DRAIN_BYTES, MSG_DONTWAIT | MSG_TRUNC) <= 0)
+			return;
+}
+
 void rvcm_soft_sock_close(int fd, bool reset)
 {
 	struct linger now = { .l_onoff = 1, .l_linger = 0 };
@@ -89,6 +101,8 @@ void rvcm_soft_sock_close(int fd, bool reset)
 		return;
 	if (reset)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	else
+		sock_drain(fd);
 	close(fd);
 }
 
