@@ -277,7 +277,6 @@ static struct rvcm_domain *domain_new(struct fid_fabric *fabric, const struct fi
 	domain->fid.mr = (struct fi_ops_mr *)&rvcm_region_ops;
 	domain->fabric = rvcm_fabric_of(fabric);
 	domain->addr_format = info->addr_format;
-	domain->linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS;
 	domain->tx_size = params->tx_size;
 	domain->rx_size = params->rx_size;
 	rvcm_list_init(&domain->sleepers);

@@ -35,7 +35,6 @@ struct rvcm_domain {
 	int wake_event;            /* eventfd: mail for the data side */
 	int data_epoll;            /* wake_event and the devices' data fds */
 	uint32_t addr_format;
-	uint64_t linger_ns;
 	size_t tx_size;
 	size_t rx_size;
 	atomic_uint_fast64_t next_key; /* of memory registrations */

@@ -19,10 +19,7 @@
 #include "ofi/tagged.h"
 #include "ofi/xfer.h"
 
-/* Closing waits so long beyond linger for the control thread to do its part. */
-#define CLOSE_GRACE_NS RVCM_CLOCK_NS_PER_S
-
-#define CLOSE_SLEEP_MS 100
+#define CLOSE_SLEEP_MS 100 /* at most, between two looks at whether the end has come */
 
 /* -- peers --------------------------------------------------------------------------------- */
 
@@ -242,16 +239,19 @@ static void unbind_side(struct rvcm_endpoint_side *side)
 }
 
 /* Let what was sent leave and the peers know, for a bounded time. Under lock. */
+/*
+ * The end does not hang on peers: queued sends, frames that the device did not take and peers that
+ * do not hang up are each given FI_RVCM_LINGER, and then the control thread ends what is left. So
+ * there is no clock here: to free the endpoint before it is quiet would leave reads into its
+ * memory.
+ */
 static void shut_down(struct rvcm_endpoint *ep)
 {
 	struct rvcm_domain *domain = ep->domain;
-	/* Queued sends, frames not posted, and peers that do not hang up: each may take the linger.
-	 */
-	uint64_t end_ns = rvcm_clock_ns() + 3 * domain->linger_ns + CLOSE_GRACE_NS;
 
 	rvcm_statfile_endpoint(ep->ep, domain->carrier, domain->stats);
 	rvcm_ep_shutdown(ep->ep);
-	while (!rvcm_ep_quiet(ep->ep) && rvcm_clock_ns() < end_ns) {
+	while (!rvcm_ep_quiet(ep->ep)) {
 		rvcm_domain_progress(domain);
 		if (!rvcm_ep_quiet(ep->ep))
 			rvcm_domain_sleep(domain, CLOSE_SLEEP_MS);
@@ -324,19 +324,21 @@ static void init_sides(struct rvcm_endpoint *ep, const struct fi_info *info)
 }
 
 /* Where to listen: the address in info, of which "any" means the device's own. */
-static int init_name(struct rvcm_endpoint *ep, const struct fi_info *info)
+static void name_set(struct rvcm_endpoint *ep, const struct rvcm_addr *name)
 {
-	int rc = 0;
+	uint16_t port = name->port;
 
-	if (info->src_addr)
-		rc = rvcm_sockaddr_get(info->addr_format, info->src_addr, info->src_addrlen,
-				       &ep->name);
-	if (!rc && rvcm_addr_is_any(&ep->name)) {
-		uint16_t port = ep->name.port;
+	ep->name = rvcm_addr_is_any(name) ? ep->domain->dev->attr.addr : *name;
+	ep->name.port = port;
+}
 
-		ep->name = ep->domain->dev->attr.addr;
-		ep->name.port = port;
-	}
+int rvcm_endpoint_name(struct rvcm_endpoint *ep, uint32_t format, const void *addr, size_t bytes)
+{
+	struct rvcm_addr name = { .family = RVCM_ADDR_NONE };
+	int rc = addr ? rvcm_sockaddr_get(format, addr, bytes, &name) : 0;
+
+	if (!rc)
+		name_set(ep, &name);
 	return rc;
 }
 
@@ -353,7 +355,7 @@ int rvcm_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->domain = domain;
-	rc = init_name(ep, info);
+	rc = rvcm_endpoint_name(ep, info->addr_format, info->src_addr, info->src_addrlen);
 	if (rc) {
 		rvcm_mem_free(ep);
 		return rc;

@@ -42,6 +42,9 @@ struct rvcm_endpoint {
 	struct rvcm_addr name; /* where to listen; then where it listens */
 };
 
+/* Set the name to bind: NULL or a wildcard is the device's own address, the port is kept. */
+int rvcm_endpoint_name(struct rvcm_endpoint *ep, uint32_t format, const void *addr, size_t bytes);
+
 /* fi_endpoint(3). */
 int rvcm_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		       void *context);

@@ -17,7 +17,7 @@ static int endpoint_setname(fid_t fid, void *addr, size_t addrlen)
 		return -FI_EOPBADSTATE;
 	if (!addr)
 		return -FI_EINVAL;
-	return rvcm_sockaddr_get(ep->domain->addr_format, addr, addrlen, &ep->name);
+	return rvcm_endpoint_name(ep, ep->domain->addr_format, addr, addrlen);
 }
 
 /* fi_getname(3): addrlen tells the size needed, even if it is too small. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <rdma/fi_endpoint.h>
+#include "proto/proto.h"
 #include "rvcm/fi_ext_rvcm.h"
 
 #define TAG_FORMAT_ANY 0xaaaaaaaaaaaaaaaau /* FI_TAG_GENERIC: every bit is a field of its own */
@@ -41,7 +42,7 @@ static void init_endpoint(struct rvcm_offer *offer)
 		.type = FI_EP_RDM,
 		.protocol = FI_RVCM_PROTO,
 		.protocol_version = FI_RVCM_PROTO_VERSION,
-		.max_msg_size = SSIZE_MAX, /* longer ones are cut below the interface */
+		.max_msg_size = RVCM_EP_MESSAGE_MAX,
 		.mem_tag_format = TAG_FORMAT_ANY,
 		.tx_ctx_cnt = 1,
 		.rx_ctx_cnt = 1,

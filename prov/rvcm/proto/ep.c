@@ -224,7 +224,7 @@ int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 
 	if (tx->n_iov > RVCM_EP_IOV_MAX || !rvcm_iov_total(tx->iov, tx->n_iov, &length))
 		return -EINVAL;
-	if (tx->flags & RVCM_EP_INJECT && length > ep->inject_max)
+	if (length > RVCM_EP_MESSAGE_MAX || (tx->flags & RVCM_EP_INJECT && length > ep->inject_max))
 		return -EMSGSIZE;
 	if (ep->closing)
 		return -ESHUTDOWN;

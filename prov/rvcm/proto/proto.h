@@ -23,6 +23,9 @@
 
 #define RVCM_EP_SOURCE_NONE UINT64_MAX /* FI_ADDR_UNSPEC and FI_ADDR_NOTAVAIL */
 #define RVCM_EP_IOV_MAX     4u
+#define RVCM_EP_MESSAGE_MAX                                                   \
+	((size_t)1 << 40) /* bytes: more than any memory, less than overflows \
+			   */
 
 struct rvcm_engine;
 struct rvcm_ep;
