@@ -21,6 +21,16 @@ static void take_and_release(struct contract *c, struct contract_link *link, int
 	contract_release(c, side, link->pool[side], wc.rx);
 }
 
+/* Until nothing comes any more; a peer may have to do so to see the end behind it. */
+static void take_all(struct contract *c, struct contract_link *link, int side)
+{
+	do {
+		while (c->side[side].n_taken < c->side[side].n_wcs)
+			take_and_release(c, link, side);
+		contract_settle(c);
+	} while (c->side[side].n_taken < c->side[side].n_wcs);
+}
+
 static void only_signalled_ones_complete(struct contract *c)
 {
 	struct contract_link link;
@@ -155,13 +165,8 @@ static void detach_flushes_each_wr_once(struct contract *c)
 	assert_int_equal(c->side[0].n_wcs, N);
 	contract_check_flushed(c, 0, N, false);
 	contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED);
-	/* The peer may have to take what lies before the end to see the end. */
-	contract_wait_begin(c);
-	while (!contract_count(c, 1, &link.ctx[1], RVCM_DEV_EVENT_DISCONNECTED)) {
-		while (c->side[1].n_taken < c->side[1].n_wcs)
-			take_and_release(c, &link, 1);
-		contract_wait_turn(c, "DISCONNECTED", __FILE__, __LINE__);
-	}
+	take_all(c, &link, 1);
+	contract_event(c, 1, &link.ctx[1], RVCM_DEV_EVENT_DISCONNECTED);
 }
 
 /* Unsignalled WRs report their flush too; those that were done before do not. */
@@ -195,8 +200,7 @@ static void detach_flushes_unsignalled_wrs(struct contract *c)
 	/* At most 4 can have been placed. */
 	if (link.qp[0]->caps & RVCM_DEV_CAP_PLACED)
 		assert_true(n >= N - 4);
-	while (c->side[1].n_taken < c->side[1].n_wcs)
-		take_and_release(c, &link, 1);
+	take_all(c, &link, 1);
 }
 
 static void detach_of_an_idle_qp_yields_nothing(struct contract *c)
@@ -234,6 +238,48 @@ static void close_takes_completions_with_it(struct contract *c)
 	assert_int_equal(c->side[1].n_wcs, 0);
 }
 
+/* Messages that a QP leaves unpolled in its CQ do not take room in the pool for ever. */
+static void close_gives_back_what_was_not_polled(struct contract *c)
+{
+	enum {
+		COUNT = 4
+	};
+	const struct contract_link_conf conf = { .count = COUNT };
+	struct rvcm_dev_wc wc[COUNT];
+	struct contract_link link;
+	struct contract_buf buf;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &buf, 100, 0);
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < COUNT; i++)
+			contract_send(c, link.qp[0], &buf, 0, 100, i);
+		contract_hold(c, link.cq[1], true);
+		/* The device may fetch all of them for the one that is asked for. */
+		CONTRACT_WAIT(c, c->side[1].ops->cq_poll(link.cq[1], &wc[0], 1) == 1);
+		contract_release(c, 1, link.pool[1], wc[0].rx);
+		for (int side = 0; side < 2; side++) {
+			contract_detach(c, link.qp[side]);
+			contract_close(c, link.qp[side]);
+			link.qp[side] = contract_qp(c, side, &link.attr[side]);
+		}
+		contract_hold(c, link.cq[1], false);
+		contract_settle(c);
+		c->side[0].n_taken = c->side[0].n_wcs;
+		contract_link_connect(c, &link);
+		contract_attach(c, link.qp[0]);
+		contract_attach(c, link.qp[1]);
+		for (uint32_t i = 0; i < COUNT; i++)
+			contract_send(c, link.qp[0], &buf, 0, 100, i);
+		for (uint32_t i = 0; i < COUNT; i++)
+			wc[i] = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
+		for (uint32_t i = 0; i < COUNT; i++) {
+			contract_release(c, 1, link.pool[1], wc[i].rx);
+			contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
+		}
+	}
+}
+
 /* Messages of a closed connection are still held, and count, until released. */
 static void held_messages_outlive_their_qp(struct contract *c)
 {
@@ -262,6 +308,7 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(detach_flushes_unsignalled_wrs),
 	CONTRACT_TEST(detach_of_an_idle_qp_yields_nothing),
 	CONTRACT_TEST(close_takes_completions_with_it),
+	CONTRACT_TEST(close_gives_back_what_was_not_polled),
 	CONTRACT_TEST(held_messages_outlive_their_qp),
 };
 

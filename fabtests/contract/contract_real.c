@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <time.h>
 
-#define SETTLE_NS (30 * CONTRACT_MS)
+#define SETTLE_NS (10 * CONTRACT_MS)
 #define FDS_MAX   16
 
 uint64_t contract_real_now_ns(struct contract *c)
@@ -53,6 +53,6 @@ void contract_real_settle(struct contract *c)
 	while (contract_real_now_ns(c) < end) {
 		if (contract_pump(c))
 			end = contract_real_now_ns(c) + SETTLE_NS;
-		wait_fds(c, 5);
+		wait_fds(c, 3);
 	}
 }

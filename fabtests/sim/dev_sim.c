@@ -154,16 +154,11 @@ struct sim_dev *sim_dev_find(struct sim_net *net, const struct rvcm_addr *addr)
 
 struct sim_listener *sim_dev_listener(struct sim_dev *dev, const struct rvcm_addr *addr)
 {
-	for (struct sim_shell *shell = dev->shells; shell; shell = shell->next) {
-		struct sim_listener *listener;
+	struct sim_listener *listener = dev->listeners;
 
-		if (shell->kind != SIM_SHELL_LISTENER || shell->closed)
-			continue;
-		listener = rvcm_container_of(shell, struct sim_listener, shell);
-		if (listener->addr.port == addr->port)
-			return listener;
-	}
-	return NULL;
+	while (listener && listener->addr.port != addr->port)
+		listener = listener->next;
+	return listener;
 }
 
 /* -- close ----------------------------------------------------------------------------------- */

@@ -55,7 +55,7 @@ enum sim_misuse {
 	SIM_MISUSE_CREDIT,   /* a SEND found no receive (watched only if conf.no_rnr) */
 	SIM_MISUSE_CQ_FULL,  /* more completions than the CQ has room for */
 	SIM_MISUSE_CLOSED,   /* use after close */
-	SIM_MISUSE_LEAK,     /* close while objects of the device are open */
+	SIM_MISUSE_LEAK,     /* close while objects are open that need it, or messages held */
 	SIM_MISUSE_REQUEST,  /* a connect request answered twice */
 	SIM_MISUSE_COUNT,
 };

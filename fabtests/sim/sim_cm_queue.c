@@ -143,6 +143,8 @@ int sim_cm_listen(struct rvcm_dev *base, struct rvcm_addr *addr, int backlog, vo
 	listener->addr = bound;
 	listener->backlog = backlog;
 	listener->ctx = ctx;
+	listener->next = dev->listeners;
+	dev->listeners = listener;
 	*addr = bound;
 	*out = (struct rvcm_dev_listener *)listener;
 	return 0;
@@ -153,9 +155,13 @@ void sim_cm_listener_close(struct rvcm_dev_listener *base)
 {
 	struct sim_listener *listener = (struct sim_listener *)base;
 	struct sim_dev *dev = listener->dev;
+	struct sim_listener **at = &dev->listeners;
 
 	if (!sim_dev_live(dev, &listener->shell))
 		return;
+	while (*at != listener)
+		at = &(*at)->next;
+	*at = listener->next;
 	sim_cm_forget(dev, NULL, listener);
 	sim_cm_drop_requests(dev, listener);
 	listener->shell.closed = true;

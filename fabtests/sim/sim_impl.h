@@ -237,6 +237,7 @@ struct sim_listener {
 	int backlog;
 	int pending; /* requests not answered */
 	void *ctx;
+	struct sim_listener *next; /* open one of the device */
 };
 
 struct sim_req {
@@ -262,6 +263,7 @@ struct sim_dev {
 	struct sim_dev *next;
 	enum sim_early early;
 	struct sim_shell *shells;
+	struct sim_listener *listeners;
 	struct sim_mr_slot *mrs;
 	uint32_t n_mrs;
 	uint32_t mr_free_from;

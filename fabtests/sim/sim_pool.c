@@ -60,6 +60,9 @@ void sim_pool_close(struct rvcm_dev_pool *base)
 		if (shell->kind == SIM_SHELL_QP && !shell->closed &&
 		    rvcm_container_of(shell, struct sim_qp, shell)->pool == pool)
 			sim_misuse(dev->net, SIM_MISUSE_LEAK, "pool_close while a QP uses it");
+	if (pool->held && !dev->dead)
+		sim_misuse(dev->net, SIM_MISUSE_LEAK, "pool_close with %u messages held",
+			   pool->held);
 	while (pool->rxs) {
 		struct sim_rx *rx = pool->rxs;
 

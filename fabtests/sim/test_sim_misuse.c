@@ -405,6 +405,22 @@ static void closed_in_the_wrong_order(void **state)
 	pair_close(pair);
 }
 
+static void pool_closed_with_a_message_held(void **state)
+{
+	struct pair *pair = up(&watched);
+	const struct rvcm_dev_ops *ops = pair->dev[1]->ops;
+
+	(void)state;
+	assert_int_equal(pair_post(pair, 0, SEND, 8, 1, SIGNALED), 0);
+	assert_non_null(pair_wc(pair, 1).rx);
+	ops->qp_close(pair->qp[1]);
+	ops->pool_close(pair->pool[1]);
+	expect(pair, SIM_MISUSE_LEAK, 1);
+	pair->qp[1] = NULL;
+	pair->pool[1] = NULL;
+	pair_close(pair);
+}
+
 static void device_closed_with_objects_open(void **state)
 {
 	struct pair *pair = up(&watched);
@@ -460,6 +476,7 @@ int main(void)
 		cmocka_unit_test(too_much_of_something),
 		cmocka_unit_test(used_after_close),
 		cmocka_unit_test(closed_in_the_wrong_order),
+		cmocka_unit_test(pool_closed_with_a_message_held),
 		cmocka_unit_test(device_closed_with_objects_open),
 		cmocka_unit_test(a_request_answered_twice),
 	};

@@ -309,7 +309,10 @@ struct rvcm_dev_ops {
 	int (*cq_arm)(struct rvcm_dev_cq *cq, bool solicited_only);
 	int (*cq_fd)(struct rvcm_dev_cq *cq);
 
-	/* Receive side (data). srq_open is -EOPNOTSUPP where the device has no SRQ. */
+	/*
+	 * Receive side (data). srq_open is -EOPNOTSUPP where the device has no SRQ. Before
+	 * pool_close every message that was polled has been released.
+	 */
 	int (*pool_open)(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
 			 struct rvcm_dev_pool **pool);
 	void (*pool_close)(struct rvcm_dev_pool *pool);

@@ -97,6 +97,8 @@ static bool cq_pop(struct rvcm_soft_cq *cq, struct rvcm_dev_wc *wc)
 
 		if (!closed)
 			*wc = cqe->wc;
+		else if (cqe->wc.rx)
+			rvcm_soft_pool_release(&qp->pool->base, cqe->wc.rx);
 		if (--qp->in_cq == 0 && RVCM_SOFT_UNLIKELY(!qp->bound))
 			rvcm_soft_qp_put(qp);
 		if (RVCM_SOFT_LIKELY(!closed))

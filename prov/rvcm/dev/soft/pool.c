@@ -33,10 +33,8 @@ int rvcm_soft_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *a
 	return 0;
 }
 
-void rvcm_soft_pool_close(struct rvcm_dev_pool *base)
+static void pool_free(struct rvcm_soft_pool *pool)
 {
-	struct rvcm_soft_pool *pool = pool_of(base);
-
 	while (pool->free) {
 		struct rvcm_soft_buf *buf = pool->free;
 
@@ -44,6 +42,16 @@ void rvcm_soft_pool_close(struct rvcm_dev_pool *base)
 		rvcm_mem_free(buf);
 	}
 	rvcm_mem_free(pool);
+}
+
+/* What is held yet are messages that closed QPs left in a CQ; the last of them frees the pool. */
+void rvcm_soft_pool_close(struct rvcm_dev_pool *base)
+{
+	struct rvcm_soft_pool *pool = pool_of(base);
+
+	pool->closed = true;
+	if (!pool->held)
+		pool_free(pool);
 }
 
 struct rvcm_soft_buf *rvcm_soft_pool_get(struct rvcm_soft_pool *pool)
@@ -91,4 +99,6 @@ void rvcm_soft_pool_release(struct rvcm_dev_pool *base, void *rx)
 		rvcm_soft_buf_put(&rvcm_soft_dev_of(base->dev)->bufs, buf);
 	if (RVCM_SOFT_UNLIKELY(!rvcm_list_empty(&pool->waiting)))
 		pool_wake(pool);
+	if (RVCM_SOFT_UNLIKELY(pool->closed) && !pool->held)
+		pool_free(pool);
 }

@@ -85,7 +85,8 @@ struct rvcm_soft_pool {
 	struct rvcm_dev_pool base;
 	size_t message_bytes_max;
 	uint32_t count;
-	uint32_t held;              /* messages handed out */
+	uint32_t held;              /* messages handed out, or in a CQ to be */
+	bool closed;                /* to be freed with the last of them */
 	struct rvcm_soft_buf *free; /* for reassembled messages */
 	struct rvcm_list waiting;   /* QPs (pool_node) that found it exhausted */
 };
