@@ -363,9 +363,8 @@ static void the_end_waits_for_parked_messages(void **state)
 
 /* -- READ, served and asked ----------------------------------------------------------------- */
 
-static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
+static void ask(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
 {
-	static struct soft_peer_frame frame;
 	const struct rvcm_soft_wire_read_req req = {
 		.sink_stag = 0xabcd,
 		.sink_to = 0x7000,
@@ -377,10 +376,17 @@ static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct r
 						.last = true,
 						.msn = p->read_msn++ };
 	uint8_t body[RVCM_SOFT_WIRE_READ_REQ_BYTES];
-	size_t got = 0;
 
 	rvcm_soft_wire_read_req_encode(&req, body);
 	soft_peer_frame(p, &hdr, body, sizeof(body));
+}
+
+static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
+{
+	static struct soft_peer_frame frame;
+	size_t got = 0;
+
+	ask(p, n, data, mr);
 	do {
 		soft_peer_take(p, &frame);
 		assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_RESP);
@@ -457,6 +463,86 @@ static void reads_keep_to_the_peers_limit(void **state)
 		assert_int_equal(soft_peer_wc(&p).wr_id, i);
 		assert_int_equal(sink[i], i + 1);
 	}
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+/* -- polling -------------------------------------------------------------------------------- */
+
+static struct rvcm_dev_qp *own_qp(struct soft_peer *p, char *ctx)
+{
+	const struct rvcm_dev_qp_attr attr = {
+		.cq = p->cq, .pool = p->pool, .sq_depth = 4, .sge_max = 1, .ctx = ctx
+	};
+	struct rvcm_dev_qp *qp;
+
+	assert_int_equal(p->ops->qp_open(p->dev, &attr, &qp), 0);
+	return qp;
+}
+
+/* A connection of the device with itself, attached to the same CQ. */
+static void own_link(struct soft_peer *p, struct rvcm_dev_qp *qp[2])
+{
+	static char ctx[2];
+
+	qp[0] = own_qp(p, &ctx[0]);
+	qp[1] = own_qp(p, &ctx[1]);
+	assert_int_equal(p->ops->connect(qp[0], &p->addr, NULL, 0), 0);
+	soft_peer_event(p, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	assert_int_equal(p->ops->accept(p->event.req, qp[1], NULL, 0), 0);
+	for (int i = 0; i < 2; i++)
+		soft_peer_event(p, RVCM_DEV_EVENT_ESTABLISHED);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(p->ops->attach(qp[i]), 0);
+}
+
+static void own_link_close(struct soft_peer *p, struct rvcm_dev_qp *qp[2])
+{
+	for (int i = 0; i < 2; i++) {
+		p->ops->detach(qp[i]);
+		p->ops->qp_close(qp[i]);
+	}
+}
+
+/*
+ * QPs are polled directly while they are few, and through epoll when there are more: who is held up
+ * by a full socket at that moment goes on all the same.
+ */
+static void a_blocked_sender_goes_on_when_qps_become_many(void **state)
+{
+	enum {
+		N = 12,
+		BYTES = 1 << 20
+	};
+	static uint8_t data[BYTES];
+	static struct soft_peer_frame frame;
+	struct rvcm_soft_tunables tun;
+	struct rvcm_dev_qp *other[2];
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+	size_t got = 0;
+
+	(void)state;
+	rvcm_soft_tunables_init(&tun);
+	tun.poll_direct_max = 1;
+	soft_peer_open(&p, &tun);
+	soft_peer_up(&p, &pooled);
+	mr = reg(&p, data, BYTES, RVCM_DEV_ACCESS_REMOTE_READ);
+	own_link(&p, other);
+	for (int i = 0; i < 5; i++)
+		soft_peer_pump(&p);
+	own_link_close(&p, other);
+	for (uint32_t i = 0; i < N; i++)
+		ask(&p, BYTES, data, mr);
+	for (int i = 0; i < 20; i++) /* the peer does not read */
+		soft_peer_pump(&p);
+	own_link(&p, other);
+	while (got < (size_t)N * BYTES) {
+		soft_peer_take(&p, &frame);
+		assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_RESP);
+		got += frame.bytes;
+	}
+	own_link_close(&p, other);
 	p.ops->mr_dereg(mr);
 	soft_peer_close(&p);
 }
@@ -584,6 +670,7 @@ int main(void)
 		cmocka_unit_test(the_end_waits_for_parked_messages),
 		cmocka_unit_test(reads_are_served),
 		cmocka_unit_test(reads_keep_to_the_peers_limit),
+		cmocka_unit_test(a_blocked_sender_goes_on_when_qps_become_many),
 		cmocka_unit_test(a_peer_that_is_gone),
 		cmocka_unit_test(a_peer_that_does_not_end_its_side),
 		cmocka_unit_test(a_terminate_names_its_read),

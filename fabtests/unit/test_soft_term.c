@@ -6,6 +6,7 @@
 #include "unit/unit.h"
 #include "unit/soft_peer.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -337,6 +338,26 @@ static void no_receive_for_too_long(void **state)
 	down(&r, RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER, RVCM_STATUS_NO_RECEIVE, NULL);
 }
 
+/* The same when nobody polls, but sleeps on the CQ as dev.h says. */
+static void no_receive_for_too_long_wakes_who_sleeps(void **state)
+{
+	const struct soft_peer_conf conf = { .rnr_timeout_ns = 20000000 };
+	struct pollfd fd = { .events = POLLIN };
+	struct rig r;
+
+	(void)state;
+	up(&r, &conf, RW);
+	fd.fd = r.p.ops->cq_fd(r.p.cq);
+	soft_peer_send(&r.p, "hello", 5);
+	while (!r.p.have_event) {
+		assert_int_equal(r.p.ops->cq_arm(r.p.cq, false), 0);
+		for (int i = 0; i < 2; i++) /* what the CQ's poll finds is an event at the next */
+			soft_peer_pump(&r.p);
+		assert_true(r.p.have_event || poll(&fd, 1, 30000) == 1);
+	}
+	down(&r, RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER, RVCM_STATUS_NO_RECEIVE, NULL);
+}
+
 /* -- CRC ------------------------------------------------------------------------------------ */
 
 /* Any one bit of a frame, its trailer too: found before anything of it is believed. */
@@ -410,6 +431,7 @@ int main(void)
 		cmocka_unit_test(more_reads_than_we_offered),
 		cmocka_unit_test(a_send_longer_than_its_receive),
 		cmocka_unit_test(no_receive_for_too_long),
+		cmocka_unit_test(no_receive_for_too_long_wakes_who_sleeps),
 		cmocka_unit_test(a_wrong_crc),
 		cmocka_unit_test(a_wrong_crc_of_a_direct_payload),
 	};

@@ -11,16 +11,19 @@
  * top (promised): all of its two queues, and one more for a receive that was under way.
  *
  * Sleeping. fd is the epoll set itself: arm puts the sockets in if they are not, and brings their
- * events up to date; so it is readable when one has news. What one thread does while another sleeps
- * (a post that completes, a receive for a parked message, disconnect on the control side) is told
- * through an eventfd in the set.
+ * events up to date, as does the poll between arm and sleep; so it is readable when one has news.
+ * What one thread does while another sleeps (a post that completes, a receive for a parked message,
+ * disconnect on the control side) is told through an eventfd in the set. The time that a parked
+ * message may wait for a receive is kept by a timerfd there, made when first needed.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "dev/soft/soft_impl.h"
 
@@ -70,6 +73,7 @@ int rvcm_soft_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq *
 	atomic_init(&cq->kicked, false);
 	cq->epfd = -1;
 	cq->kick_fd = -1;
+	cq->timer_fd = -1;
 	if (cq_grow(cq, cq->depth))
 		goto err;
 	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -116,6 +120,8 @@ void rvcm_soft_cq_close(struct rvcm_dev_cq *base)
 	cq->n_qps = 0;
 	while (cq->ring && cq_pop(cq, &wc))
 		;
+	if (cq->timer_fd >= 0)
+		close(cq->timer_fd);
 	if (cq->kick_fd >= 0)
 		close(cq->kick_fd);
 	if (cq->epfd >= 0)
@@ -205,6 +211,21 @@ void rvcm_soft_cq_quiet(struct rvcm_soft_qp *qp)
 	qp->enrolled = false;
 }
 
+void rvcm_soft_cq_busy(struct rvcm_soft_qp *qp)
+{
+	if (rvcm_list_empty(&qp->busy_node))
+		rvcm_list_add_tail(&qp->cq->busy, &qp->busy_node);
+}
+
+/* From now on epoll is asked: what the QPs wait for besides readable is to be told to it. */
+static void cq_all_busy(struct rvcm_soft_cq *cq)
+{
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &cq->qps)
+		rvcm_soft_cq_busy(rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
+}
+
 int rvcm_soft_cq_attach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp)
 {
 	uint32_t promised = qp->sq.depth + qp->rq.depth + 1;
@@ -221,6 +242,8 @@ int rvcm_soft_cq_attach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp)
 	cq->promised += promised;
 	cq->n_qps++;
 	rvcm_list_add_tail(&cq->qps, &qp->cq_node);
+	if (cq->n_qps == qp->dev->tun.poll_direct_max + 1)
+		cq_all_busy(cq);
 	return 0;
 }
 
@@ -231,12 +254,6 @@ void rvcm_soft_cq_detach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp)
 	rvcm_list_del(&qp->busy_node);
 	cq->promised -= qp->promised;
 	cq->n_qps--;
-}
-
-void rvcm_soft_cq_busy(struct rvcm_soft_qp *qp)
-{
-	if (rvcm_list_empty(&qp->busy_node))
-		rvcm_list_add_tail(&qp->cq->busy, &qp->busy_node);
 }
 
 void rvcm_soft_cq_rouse(struct rvcm_soft_qp *qp)
@@ -324,6 +341,69 @@ static void cq_progress(struct rvcm_soft_cq *cq)
 	cq->polling = false;
 }
 
+/* When the first parked message will have waited too long; UINT64_MAX = none waits. */
+static uint64_t cq_deadline(const struct rvcm_soft_cq *cq)
+{
+	uint64_t first = UINT64_MAX;
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &cq->qps) {
+		uint64_t when = rvcm_soft_park_deadline(
+			rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
+
+		first = when < first ? when : first;
+	}
+	return first;
+}
+
+/* Have the sleeper woken then. Setting the timerfd also takes back an expiry that was not read. */
+static int cq_set_timer(struct rvcm_soft_cq *cq, uint64_t when)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = NULL };
+	struct itimerspec at = { 0 };
+
+	if (cq->timer_fd < 0 && when == UINT64_MAX)
+		return 0;
+	if (cq->timer_fd < 0) {
+		int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+		if (fd < 0)
+			return -errno;
+		if (epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &ev) < 0) {
+			close(fd);
+			return -errno;
+		}
+		cq->timer_fd = fd;
+	}
+	if (when != UINT64_MAX) {
+		at.it_value.tv_sec = (time_t)(when / RVCM_CLOCK_NS_PER_S);
+		at.it_value.tv_nsec = (long)(when % RVCM_CLOCK_NS_PER_S);
+	}
+	return timerfd_settime(cq->timer_fd, TFD_TIMER_ABSTIME, &at, NULL) < 0 ? -errno : 0;
+}
+
+/* Bring what fd reports up to date: sockets, and the timer. */
+static int cq_prepare(struct rvcm_soft_cq *cq)
+{
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &cq->qps)
+		cq_watch(rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
+	return cq_set_timer(cq, cq_deadline(cq));
+}
+
+int rvcm_soft_cq_arm(struct rvcm_dev_cq *base, bool solicited_only)
+{
+	struct rvcm_soft_cq *cq = cq_of(base);
+	int rc = cq_epoll_on(cq);
+
+	(void)solicited_only; /* the socket says that bytes are there, not what they are */
+	if (!rc)
+		rc = cq_prepare(cq);
+	cq->armed = !rc;
+	return rc;
+}
+
 int rvcm_soft_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 {
 	struct rvcm_soft_cq *cq = cq_of(base);
@@ -335,20 +415,7 @@ int rvcm_soft_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 		got++;
 	if (got)
 		cq->armed = false;
+	else if (RVCM_SOFT_UNLIKELY(cq->armed))
+		(void)cq_prepare(cq); /* this poll may have found what to wait for */
 	return got;
-}
-
-int rvcm_soft_cq_arm(struct rvcm_dev_cq *base, bool solicited_only)
-{
-	struct rvcm_soft_cq *cq = cq_of(base);
-	struct rvcm_list *node;
-	int rc = cq_epoll_on(cq);
-
-	(void)solicited_only; /* the socket says that bytes are there, not what they are */
-	if (rc)
-		return rc;
-	rvcm_list_for_each (node, &cq->qps)
-		cq_watch(rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
-	cq->armed = true;
-	return 0;
 }

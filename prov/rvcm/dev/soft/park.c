@@ -74,6 +74,16 @@ static void park_pop(struct rvcm_soft_qp *qp, uint32_t bytes)
 	rvcm_soft_buf_put(&qp->dev->bufs, buf);
 }
 
+uint64_t rvcm_soft_park_deadline(const struct rvcm_soft_qp *qp)
+{
+	uint64_t when;
+
+	if (!qp->rx.park.head || !qp->rnr_timeout_ns ||
+	    __builtin_add_overflow(qp->rx.park.since_ns, qp->rnr_timeout_ns, &when))
+		return UINT64_MAX;
+	return when;
+}
+
 /* The oldest cannot be taken. rc: -ENOBUFS, or -EAGAIN for another reason than a missing receive.
  */
 static int park_wait(struct rvcm_soft_qp *qp, bool moved, int rc)
@@ -83,7 +93,7 @@ static int park_wait(struct rvcm_soft_qp *qp, bool moved, int rc)
 
 	if (moved || rc != -ENOBUFS)
 		park->since_ns = now;
-	if (qp->rnr_timeout_ns && now - park->since_ns >= qp->rnr_timeout_ns) {
+	if (now >= rvcm_soft_park_deadline(qp)) {
 		qp->rx.term = RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER;
 		return -EPROTO;
 	}

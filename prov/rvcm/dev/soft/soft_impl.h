@@ -48,6 +48,7 @@ struct rvcm_soft_cq {
 	struct rvcm_list busy; /* QPs to be served whatever epoll says */
 	int epfd;
 	int kick_fd;        /* an eventfd in epfd */
+	int timer_fd;       /* a timerfd in epfd, -1 = not needed so far */
 	atomic_bool kicked; /* control wrote to kick_fd */
 	bool epolled;       /* the QPs' sockets are in epfd */
 	bool armed;
@@ -351,6 +352,8 @@ int rvcm_soft_park_add(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *fr
 		       const uint8_t *payload);
 /* Take what can be taken now. 0, -EAGAIN (some still wait), or -EPROTO. */
 int rvcm_soft_park_replay(struct rvcm_soft_qp *qp);
+/* When the oldest will have waited too long; UINT64_MAX = none waits, or it may wait for ever. */
+uint64_t rvcm_soft_park_deadline(const struct rvcm_soft_qp *qp);
 void rvcm_soft_park_drop(struct rvcm_soft_qp *qp);
 
 /* -- ends (term.c): data -------------------------------------------------------------------- */
