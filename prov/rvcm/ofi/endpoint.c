@@ -238,24 +238,25 @@ static void unbind_side(struct rvcm_endpoint_side *side)
 	atomic_fetch_sub(&side->cq->refs, 1);
 }
 
-/* Let what was sent leave and the peers know, for a bounded time. Under lock. */
 /*
+ * Let what was sent leave and the peers know. Under lock.
+ *
  * The end does not hang on peers: queued sends, frames that the device did not take and peers that
  * do not hang up are each given FI_RVCM_LINGER, and then the control thread ends what is left. So
  * there is no clock here: to free the endpoint before it is quiet would leave reads into its
- * memory.
+ * memory. The counters are published last: queued sends leave, and are counted, in here.
  */
 static void shut_down(struct rvcm_endpoint *ep)
 {
 	struct rvcm_domain *domain = ep->domain;
 
-	rvcm_statfile_endpoint(ep->ep, domain->carrier, domain->stats);
 	rvcm_ep_shutdown(ep->ep);
 	while (!rvcm_ep_quiet(ep->ep)) {
 		rvcm_domain_progress(domain);
 		if (!rvcm_ep_quiet(ep->ep))
 			rvcm_domain_sleep(domain, CLOSE_SLEEP_MS);
 	}
+	rvcm_statfile_endpoint(ep->ep, domain->carrier, domain->stats);
 	rvcm_ep_close(ep->ep);
 }
 
