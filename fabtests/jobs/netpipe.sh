@@ -8,7 +8,9 @@ need NPopenmpi netpipe-openmpi
 
 # Each line: "N: BYTES bytes TIMES times --> ...", both ways.
 payload() { awk '/ times -->/ { n += 2 * $2 * $4 } END { printf "%.0f\n", n }' "$log"; }
-all_passed() { [ "$(grep -c ' times -->' "$log")" = "$(grep -c ' times -->  Integrity check passed' "$log")" ]; }
+# One verdict for each size.  Not line by line: what the other rank says at the start may land inside of a line.
+count() { grep -o "$1" "$log" | wc -l; }
+all_passed() { [ "$(count ' times -->')" = "$(count 'Integrity check passed')" ]; }
 
 # job NAME LINES OPTION...
 job() {
