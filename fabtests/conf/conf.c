@@ -138,7 +138,7 @@ void conf_close(struct conf_node *node)
 }
 
 /* Both ends close at once, as processes do: an end that nobody drives would be waited for. */
-void conf_pair_close(struct conf_pair *pair)
+void conf_pair_close_endpoints(struct conf_pair *pair)
 {
 	pthread_t thread;
 	void *rc;
@@ -147,8 +147,18 @@ void conf_pair_close(struct conf_pair *pair)
 	assert_null(close_endpoint(&pair->a));
 	conf_ok(pthread_join(thread, &rc));
 	assert_null(rc);
+}
+
+void conf_pair_close_rest(struct conf_pair *pair)
+{
 	close_rest(&pair->a);
 	close_rest(&pair->b);
+}
+
+void conf_pair_close(struct conf_pair *pair)
+{
+	conf_pair_close_endpoints(pair);
+	conf_pair_close_rest(pair);
 }
 
 uint64_t conf_deadline(void)

@@ -89,6 +89,10 @@ struct conf_pair {
 void conf_pair_open(struct conf_pair *pair, const struct conf_options *options);
 void conf_pair_close(struct conf_pair *pair);
 
+/* The same in two steps. */
+void conf_pair_close_endpoints(struct conf_pair *pair);
+void conf_pair_close_rest(struct conf_pair *pair);
+
 /* The next completion of cq, which must be a success, while both nodes progress. */
 void conf_wait(struct conf_pair *pair, struct fid_cq *cq, struct fi_cq_tagged_entry *entry,
 	       fi_addr_t *source);

@@ -440,7 +440,11 @@ static void statistics_are_written(void **state)
 	setenv("FI_RVCM_STATS", path, 1);
 	conf_pair_open(&pair, &plain);
 	assert_int_equal(one_message(&pair), 0);
-	conf_pair_close(&pair);
+	conf_pair_close_endpoints(&pair);
+	/* MPI may never close its domain */
+	assert_int_equal(counter("connects"), 1);
+	assert_int_equal(counter("accepts"), 1);
+	conf_pair_close_rest(&pair);
 	assert_int_equal(counter("tx_msgs"), 1);
 	assert_int_equal(counter("tx_bytes"), 1);
 	assert_int_equal(counter("rx_msgs"), 1);

@@ -137,7 +137,7 @@ static int domain_close(struct fid *fid)
 	/* What a forked child inherited stays as it is: connections are the parent's. */
 	if (rvcm_control_ours(&domain->control)) {
 		rvcm_control_remove(&domain->control);
-		rvcm_statfile_domain(domain->carrier, domain->stats);
+		rvcm_statfile_domain(domain->carrier, &domain->counted, domain->stats);
 		rvcm_engine_close(domain->engine);
 		domain->dev->ops->close(domain->dev);
 	}

@@ -37,8 +37,9 @@ struct rvcm_domain {
 	uint32_t addr_format;
 	size_t tx_size;
 	size_t rx_size;
-	atomic_uint_fast64_t next_key; /* of memory registrations */
-	char *stats;                   /* FI_RVCM_STATS, or NULL */
+	atomic_uint_fast64_t next_key;     /* of memory registrations */
+	struct rvcm_carrier_stats counted; /* statfile.c's */
+	char *stats;                       /* FI_RVCM_STATS, or NULL */
 };
 
 /* Somebody who waits for completions. On domain.sleepers while asleep. */

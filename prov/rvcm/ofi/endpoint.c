@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ofi/completion.h"
@@ -256,7 +255,7 @@ static void shut_down(struct rvcm_endpoint *ep)
 		if (!rvcm_ep_quiet(ep->ep))
 			rvcm_domain_sleep(domain, CLOSE_SLEEP_MS);
 	}
-	rvcm_statfile_endpoint(ep->ep, domain->carrier, domain->stats);
+	rvcm_statfile_endpoint(ep->ep, domain->carrier, &domain->counted, domain->stats);
 	rvcm_ep_close(ep->ep);
 }
 

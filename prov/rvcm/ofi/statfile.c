@@ -41,19 +41,29 @@ static const struct row carrier_rows[] = {
 static struct {
 	pthread_mutex_t lock;
 	uint64_t ep[EP_COUNT];
-	uint64_t carrier[CARRIER_COUNT]; /* of domains that are closed */
+	uint64_t carrier[CARRIER_COUNT];
 } totals = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-static void add(uint64_t *total, const struct row *rows, size_t n, const void *stats)
+static uint64_t field(const void *stats, const struct row *row)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint64_t value;
+	uint64_t value;
 
-		memcpy(&value, (const char *)stats + rows[i].offset, sizeof(value));
-		total[i] += value;
-	}
+	memcpy(&value, (const char *)stats + row->offset, sizeof(value));
+	return value;
+}
+
+/* Add to the totals what the carrier has done since it was last counted. Under lock. */
+static void count_carrier(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted)
+{
+	struct rvcm_carrier_stats now;
+
+	rvcm_carrier_stats(carrier, &now);
+	for (size_t i = 0; i < CARRIER_COUNT; i++)
+		totals.carrier[i] +=
+			field(&now, &carrier_rows[i]) - field(counted, &carrier_rows[i]);
+	*counted = now;
 }
 
 static bool print(FILE *file, const uint64_t *total, const struct row *rows, size_t n)
@@ -66,7 +76,7 @@ static bool print(FILE *file, const uint64_t *total, const struct row *rows, siz
 }
 
 /* Write it beside and rename it: whoever reads sees the old file or the new one. */
-static int write_file(const char *name, const char *beside, const uint64_t *carrier)
+static int write_file(const char *name, const char *beside)
 {
 	FILE *file = fopen(beside, "we");
 	bool good;
@@ -74,7 +84,7 @@ static int write_file(const char *name, const char *beside, const uint64_t *carr
 	if (!file)
 		return -errno;
 	good = print(file, totals.ep, ep_rows, EP_COUNT) &&
-	       print(file, carrier, carrier_rows, CARRIER_COUNT);
+	       print(file, totals.carrier, carrier_rows, CARRIER_COUNT);
 	if (fclose(file) || !good || rename(beside, name)) {
 		int rc = -errno;
 
@@ -84,14 +94,14 @@ static int write_file(const char *name, const char *beside, const uint64_t *carr
 	return 0;
 }
 
-static void publish(const char *prefix, const uint64_t *carrier)
+static void publish(const char *prefix)
 {
 	char name[PATH_MAX], beside[PATH_MAX + 8];
 	int rc = -ENAMETOOLONG;
 
 	if (snprintf(name, sizeof(name), "%s.%d", prefix, (int)getpid()) < (int)sizeof(name)) {
 		snprintf(beside, sizeof(beside), "%s.tmp", name);
-		rc = write_file(name, beside, carrier);
+		rc = write_file(name, beside);
 	}
 	if (rc)
 		rvcm_warn(RVCM_LOG_CORE, "FI_RVCM_STATS: %s.%d cannot be written: %s", prefix,
@@ -99,33 +109,28 @@ static void publish(const char *prefix, const uint64_t *carrier)
 }
 
 void rvcm_statfile_endpoint(const struct rvcm_ep *ep, const struct rvcm_carrier *carrier,
-			    const char *prefix)
+			    struct rvcm_carrier_stats *counted, const char *prefix)
 {
-	uint64_t live[CARRIER_COUNT];
-	struct rvcm_carrier_stats carrier_stats;
-	struct rvcm_ep_stats ep_stats;
+	struct rvcm_ep_stats stats;
 
 	if (!prefix)
 		return;
-	rvcm_ep_stats(ep, &ep_stats);
-	rvcm_carrier_stats(carrier, &carrier_stats);
+	rvcm_ep_stats(ep, &stats);
 	pthread_mutex_lock(&totals.lock);
-	add(totals.ep, ep_rows, EP_COUNT, &ep_stats);
-	memcpy(live, totals.carrier, sizeof(live));
-	add(live, carrier_rows, CARRIER_COUNT, &carrier_stats);
-	publish(prefix, live);
+	for (size_t i = 0; i < EP_COUNT; i++)
+		totals.ep[i] += field(&stats, &ep_rows[i]);
+	count_carrier(carrier, counted);
+	publish(prefix);
 	pthread_mutex_unlock(&totals.lock);
 }
 
-void rvcm_statfile_domain(const struct rvcm_carrier *carrier, const char *prefix)
+void rvcm_statfile_domain(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted,
+			  const char *prefix)
 {
-	struct rvcm_carrier_stats carrier_stats;
-
 	if (!prefix)
 		return;
-	rvcm_carrier_stats(carrier, &carrier_stats);
 	pthread_mutex_lock(&totals.lock);
-	add(totals.carrier, carrier_rows, CARRIER_COUNT, &carrier_stats);
-	publish(prefix, totals.carrier);
+	count_carrier(carrier, counted);
+	publish(prefix);
 	pthread_mutex_unlock(&totals.lock);
 }

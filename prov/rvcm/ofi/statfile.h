@@ -9,11 +9,15 @@
 
 #include "proto/proto.h"
 
-/* The endpoint is about to be closed. prefix NULL does nothing. */
+/*
+ * The endpoint is about to be closed. counted, zero at first and the domain's, remembers what of
+ * its carrier is in the totals already. prefix NULL does nothing.
+ */
 void rvcm_statfile_endpoint(const struct rvcm_ep *ep, const struct rvcm_carrier *carrier,
-			    const char *prefix);
+			    struct rvcm_carrier_stats *counted, const char *prefix);
 
 /* The carrier is about to be closed. */
-void rvcm_statfile_domain(const struct rvcm_carrier *carrier, const char *prefix);
+void rvcm_statfile_domain(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted,
+			  const char *prefix);
 
 #endif
