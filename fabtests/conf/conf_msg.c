@@ -422,6 +422,41 @@ static void receives_may_be_directed(void **state)
 	conf_pair_close(&pair);
 }
 
+/* A peer that the vector learns of after it has sent. */
+static void sources_may_become_known_later(void **state)
+{
+	struct fi_context2 sent[3], received[3];
+	struct fi_cq_tagged_entry entry;
+	struct conf_pair pair;
+	fi_addr_t source = 0, self;
+	char in[3];
+
+	(void)state;
+	conf_beyond_rxm(); /* does not connect to who it does not know */
+	conf_open(&pair.a, &sourced);
+	conf_open(&pair.b, &sourced);
+	pair.to_b = conf_insert(&pair.a, &pair.b);
+	self = conf_insert(&pair.b, &pair.b);
+	for (uint64_t i = 0; i < 2; i++)
+		CONF_RETRY(&pair, fi_tsend(pair.a.ep, "s", 1, NULL, pair.to_b, i, &sent[i]));
+	CONF_RETRY(&pair, fi_trecv(pair.b.ep, &in[0], 1, NULL, FI_ADDR_UNSPEC, 0, 0, &received[0]));
+	conf_wait(&pair, pair.b.rxcq, &entry, &source);
+	assert_int_equal(source, FI_ADDR_NOTAVAIL);
+	pair.to_a = conf_insert(&pair.b, &pair.a);
+	assert_int_not_equal(pair.to_a, self);
+	CONF_RETRY(&pair, fi_trecv(pair.b.ep, &in[1], 1, NULL, pair.to_a, 1, 0, &received[1]));
+	conf_wait(&pair, pair.b.rxcq, &entry, &source);
+	assert_ptr_equal(entry.op_context, &received[1]);
+	assert_int_equal(source, pair.to_a);
+	/* and unknown again */
+	conf_ok(fi_av_remove(pair.b.av, &pair.to_a, 1, 0));
+	CONF_RETRY(&pair, fi_trecv(pair.b.ep, &in[2], 1, NULL, FI_ADDR_UNSPEC, 2, 0, &received[2]));
+	CONF_RETRY(&pair, fi_tsend(pair.a.ep, "s", 1, NULL, pair.to_b, 2, &sent[2]));
+	conf_wait(&pair, pair.b.rxcq, &entry, &source);
+	assert_int_equal(source, FI_ADDR_NOTAVAIL);
+	conf_pair_close(&pair);
+}
+
 static void messages_to_oneself_arrive(void **state)
 {
 	struct conf_pair pair;
@@ -581,6 +616,7 @@ int main(void)
 		cmocka_unit_test(order_is_kept),
 		cmocka_unit_test(sources_are_reported),
 		cmocka_unit_test(receives_may_be_directed),
+		cmocka_unit_test(sources_may_become_known_later),
 		cmocka_unit_test(messages_to_oneself_arrive),
 		cmocka_unit_test(too_long_messages_are_truncated),
 		cmocka_unit_test(receives_can_be_cancelled),

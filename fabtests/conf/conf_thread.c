@@ -122,6 +122,67 @@ static void many_threads_share_endpoints_and_queues(void **state)
 	conf_pair_close(&pair);
 }
 
+struct sleeper {
+	struct conf_node *node;
+	int count;
+	atomic_int woken;
+	const char *why;
+};
+
+static void *sleep_often(void *arg)
+{
+	struct sleeper *sleeper = arg;
+	struct fi_cq_tagged_entry entry;
+
+	for (int i = 0; i < sleeper->count; i++) {
+		ssize_t rc;
+
+		do {
+			rc = fi_cq_sread(sleeper->node->rxcq, &entry, 1, NULL, CONF_TIMEOUT_MS);
+		} while (rc == -FI_EINTR);
+		if (rc != 1)
+			sleeper->why = "nobody woke the sleeper";
+		atomic_store(&sleeper->woken, i + 1);
+	}
+	return NULL;
+}
+
+/* What completes without anything coming from outside: only the other thread can wake us. */
+static void a_completion_wakes_sleepers(void **state)
+{
+	struct sleeper sleeper = { .count = 100 };
+	struct fi_context2 contexts[2];
+	struct conf_node node;
+	pthread_t thread;
+	fi_addr_t self;
+	char in;
+
+	(void)state;
+	conf_open(&node, &safe);
+	self = conf_insert(&node, &node);
+	sleeper.node = &node;
+	conf_ok(pthread_create(&thread, NULL, sleep_often, &sleeper));
+	for (int i = 0; i < sleeper.count; i++) {
+		struct fi_cq_tagged_entry entry;
+
+		while (fi_trecv(node.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 1, 0, &contexts[0]) ==
+		       -FI_EAGAIN)
+			;
+		while (fi_tsend(node.ep, "w", 1, NULL, self, 1, &contexts[1]) == -FI_EAGAIN)
+			;
+		while (fi_cq_read(node.txcq, &entry, 1) != 1)
+			;
+		while (atomic_load(&sleeper.woken) <= i)
+			fi_cq_read(node.txcq, NULL, 0);
+		/* it goes to sleep again meanwhile, most of the time */
+		for (int j = 0; j < 1000; j++)
+			fi_cq_read(node.txcq, NULL, 0);
+	}
+	conf_ok(pthread_join(thread, NULL));
+	assert_null(sleeper.why);
+	conf_close(&node);
+}
+
 static void *insert_all(void *arg)
 {
 	struct work *work = arg;
@@ -215,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_threads_share_endpoints_and_queues),
+		cmocka_unit_test(a_completion_wakes_sleepers),
 		cmocka_unit_test(addresses_change_meanwhile),
 		cmocka_unit_test(domains_come_and_go),
 	};

@@ -31,6 +31,9 @@ static void no_operation_is_missing(void **state)
 	struct fid_mr *mr;
 
 	(void)state;
+	/* Later versions have entries that may be missing: callers ask for them (FI_CHECK_OP). */
+	if (FI_MAJOR_VERSION > 1)
+		skip();
 	conf_open(&node, &waiting);
 	conf_ok(fi_eq_open(node.fabric, NULL, &eq, NULL));
 	conf_ok(fi_mr_reg(node.domain, &node, sizeof(node), FI_SEND, 0, 0, 0, &mr, NULL));
@@ -197,6 +200,25 @@ static void bad_addresses_fail_alone(void **state)
 	conf_close(&node);
 }
 
+static void what_is_inserted_twice_is_removed_twice(void **state)
+{
+	struct conf_node node;
+	fi_addr_t first, second;
+	size_t len = 64;
+	char name[64];
+
+	(void)state;
+	conf_open(&node, &plain);
+	first = conf_insert(&node, &node);
+	second = conf_insert(&node, &node);
+	assert_int_equal(first, second);
+	conf_ok(fi_av_remove(node.av, &first, 1, 0));
+	conf_ok(fi_av_lookup(node.av, first, name, &len));
+	conf_ok(fi_av_remove(node.av, &first, 1, 0));
+	assert_int_equal(fi_av_lookup(node.av, first, name, &len), -FI_EINVAL);
+	conf_close(&node);
+}
+
 static void the_order_of_life_is_kept(void **state)
 {
 	struct fi_context2 context;
@@ -280,6 +302,7 @@ int main(void)
 		cmocka_unit_test(unknown_flags_are_refused),
 		cmocka_unit_test(bad_arguments_are_refused),
 		cmocka_unit_test(bad_addresses_fail_alone),
+		cmocka_unit_test(what_is_inserted_twice_is_removed_twice),
 		cmocka_unit_test(the_order_of_life_is_kept),
 		cmocka_unit_test(a_port_can_be_had_once),
 		cmocka_unit_test(many_endpoints_in_a_domain),
