@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the benchmark programs share: two processes on two cores, a plan of rows to measure, and the
+ * loop that measures them. A program supplies the five calls of struct bench_ops.
+ *
+ * A row is measured in samples, of which the median counts, and printed by the first process:
+ *
+ *	lat BYTES US        half of a round trip
+ *	bw BYTES MB/S       a window of messages, then one of 8 bytes back
+ *	rate BYTES M/S      the same, in millions of messages
+ *
+ * Both sides use one buffer for every message of a row, and the last message of each sample is
+ * compared byte by byte outside the time that is measured.
+ */
+#ifndef RVCM_FABTESTS_BENCH_H
+#define RVCM_FABTESTS_BENCH_H
+
+#include <stddef.h>
+
+#define BENCH_BYTES_MAX  ((size_t)4 << 20)
+#define BENCH_WINDOW_MAX 64
+
+/* Calls end the program with a message when something fails. bytes <= BENCH_BYTES_MAX. */
+struct bench_ops {
+	/* Connect with the other process. first: this is the process that prints. */
+	void (*open)(int first);
+	void (*send)(const void *buf, size_t bytes); /* returns when buf may be used again */
+	void (*recv)(void *buf, size_t bytes);
+	/* n messages from the same buffer, or into it: as many as possible at a time. */
+	void (*stream)(const void *buf, size_t bytes, int n);
+	void (*sink)(void *buf, size_t bytes, int n);
+	void (*close)(void);
+};
+
+/* End this process, and thereby the other, with a message. */
+void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* Die unless rc is 0 or more; what says which call it came from. */
+void bench_ok(long rc, const char *what);
+
+/* Swap a few bytes with the other process, out of band. */
+void bench_swap(const void *mine, void *theirs, size_t bytes);
+
+/*
+ * Fork, pin each process to a core of its own (BENCH_CORES=A,B; default 0,1) and measure the rows
+ * that argv names (all if it names none): "lat", "bw", "rate", or a kind and a size, "lat:8".
+ * Returns the program's exit status.
+ */
+int bench_main(const struct bench_ops *ops, int argc, char **argv);
+
+#endif

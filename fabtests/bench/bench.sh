@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# bench.sh [--peer PREFIX] [--provider NAME] [--rounds N] [--cores A,B] [ROW...]: rvcm against its yardsticks, in one run.
+#
+#   flat, cut   bare TCP; cut: at most 64 KiB a system call (bench_tcp.c)
+#   peer        a provider of the libfabric that is installed under PREFIX; NAME is tcp unless told otherwise
+#   rvcm        the provider of the build directory, under the libfabric it was built with
+#
+# They take turns, N rounds (default 10), each time two processes pinned to two cores.  What counts is the best round of
+# each, since whatever else the machine does only makes it worse; a sample is a median already (bench.h).  ROWs as there.
+#
+# The bar of a row is what its target compares with.  ratio is how good rvcm is against it, above 1 is better, whether
+# the row is a time or a rate; ratio and target are what the verdict says.  Within 5 % of the bar itself is a tie.  The exit
+# status is 0 if all verdicts are good.  Results within one run can be compared, those of different runs hardly.
+set -u
+export LC_ALL=C
+build=$(cd "${top_builddir:-.}" && pwd) || exit 2
+programs=$build/fabtests/bench
+peer='' provider=tcp rounds=10
+usage() { sed -n '3p' "$0" | cut -c3- >&2; exit 2; }
+while [ $# -gt 0 ]; do
+	case $1 in
+	--peer) peer=${2-} && shift ;;
+	--provider) provider=${2-} && shift ;;
+	--rounds) rounds=${2-} && shift ;;
+	--cores) export BENCH_CORES=${2-} && shift ;;
+	-*) usage ;;
+	*) break ;;
+	esac
+	shift || usage
+done
+[ -x "$programs/bench_fi" ] || { echo "bench: $programs/bench_fi is not built" >&2; exit 2; }
+[ -z "$peer" ] || [ -e "$peer/lib/libfabric.so.1" ] || { echo "bench: no libfabric under $peer" >&2; exit 2; }
+
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+export FI_TCP_IFACE=lo FI_RVCM_IFACE=lo
+
+# once NAME COMMAND...: one turn; its rows, with NAME in front, go to the results.
+once() {
+	local name=$1
+	shift
+	if ! timeout 120 "$@" >"$work/out" 2>"$work/err"; then
+		echo "bench: $name failed: $*" >&2
+		tail -n 20 "$work/err" >&2
+		exit 2
+	fi
+	sed "s/^/$name /" "$work/out" >>"$work/results"
+}
+
+for round in $(seq "$rounds"); do
+	[ ! -t 2 ] || printf 'round %s of %s\r' "$round" "$rounds" >&2
+	once flat "$programs/bench_tcp" "$@"
+	once cut "$programs/bench_tcp" -s 65536 "$@"
+	once rvcm env FI_PROVIDER=rvcm FI_PROVIDER_PATH="$build/.libs" "$programs/bench_fi" "$@"
+	[ -z "$peer" ] || once peer env LD_LIBRARY_PATH="$peer/lib" FI_PROVIDER="$provider" FI_PROVIDER_PATH=/nonexistent \
+		"$programs/bench_fi" -p "$provider" "$@"
+done
+
+described=none
+[ -z "$peer" ] || described="$provider of $peer"
+echo "best of $rounds rounds, cores ${BENCH_CORES:-0,1}, $(uname -sr); peer: $described"
+awk -v peer="$peer" '
+# The best of two results of a kind: a time or a rate.
+function better(kind, a, b) {
+	if (a == "" || b == "") return a == "" ? b : a
+	return (kind == "lat") == (a < b) ? a : b
+}
+function ratio(kind, value, bar) { return kind == "lat" ? bar / value : value / bar }
+# One verdict: rvcm against a bar, at least target; a bar that is not there says nothing.
+function judge(name, bar, target,   r) {
+	if (bar == "") return
+	r = ratio(kind, rvcm, bar)
+	printf("   %s %.2f (%.2f)%s", name, r, target, r < target ? " MISSED" : "")
+	missed += r < target
+}
+{
+	row = $2 " " $3
+	if (!(row in seen)) { seen[row] = 1; order[++rows] = row }
+	best[$1, row] = better($2, best[$1, row], $4 + 0)
+}
+END {
+	printf "%-4s %8s %9s %9s %9s %9s   rvcm against (at least)\n", "", "bytes", "flat", "cut", "peer", "rvcm"
+	for (i = 1; i <= rows; i++) {
+		row = order[i]; split(row, f, " "); kind = f[1]
+		flat = best["flat", row]; cut = best["cut", row]; other = best["peer", row]; rvcm = best["rvcm", row]
+		bare = better(kind, flat, cut)
+		printf "%-4s %8d %9.2f %9.2f %9s %9.2f", kind, f[2], flat, cut, other == "" ? "-" : sprintf("%.2f", other), rvcm
+		if (row == "lat 8") judge("bare", bare, 1 / 1.15)
+		if (kind == "bw") judge("bare", bare, 0.95)
+		if (kind != "rate") judge("peer", other, 0.95)
+		if (kind == "rate") judge("peer", other, 3)
+		printf "\n"
+	}
+	print "lat: us one way; bw: MB/s; rate: millions of messages a second"
+	print missed ? missed " targets missed" : "all targets hold"
+	exit missed > 0
+}' "$work/results"
