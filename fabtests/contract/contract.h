@@ -71,7 +71,8 @@ struct contract_list {
 
 extern const struct contract_list contract_life_tests, contract_cm_tests, contract_end_tests,
 	contract_send_tests, contract_queue_tests, contract_posted_tests, contract_rdma_tests,
-	contract_access_tests, contract_wake_tests, contract_many_tests, contract_threads_tests;
+	contract_access_tests, contract_atomic_tests, contract_wake_tests, contract_many_tests,
+	contract_threads_tests;
 
 /* Run all lists on all targets as one group; returns what main returns. */
 int contract_main(const char *group, const struct contract_target *targets, size_t n);

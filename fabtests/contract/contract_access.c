@@ -12,6 +12,7 @@
 #define LW RVCM_DEV_ACCESS_LOCAL_WRITE
 #define RR RVCM_DEV_ACCESS_REMOTE_READ
 #define RW RVCM_DEV_ACCESS_REMOTE_WRITE
+#define RA RVCM_DEV_ACCESS_REMOTE_ATOMIC
 
 struct breach {
 	enum rvcm_dev_op op;
@@ -38,7 +39,7 @@ static void check_untouched(const struct contract_buf *whole, const struct breac
 /* The registered 1000 bytes lie in the middle of 3000. */
 static void commit(struct contract *c, const struct breach *b)
 {
-	uint32_t local = b->op == RVCM_DEV_OP_READ ? LW : 0;
+	uint32_t local = b->op >= RVCM_DEV_OP_READ ? LW : 0;
 	struct contract_buf whole, mine;
 	struct contract_link link;
 	struct rvcm_dev_wr wr = { .wr_id = 5, .op = b->op, .flags = RVCM_DEV_WR_SIGNALED };
@@ -59,7 +60,7 @@ static void commit(struct contract *c, const struct breach *b)
 	assert_int_equal(contract_post(c, link.qp[0], &mine, 0, b->bytes, wr), 0);
 	wc = contract_wc(c, 0);
 	assert_int_equal(wc.wr_id, 5);
-	if (b->op == RVCM_DEV_OP_READ || (link.qp[0]->caps & RVCM_DEV_CAP_PLACED))
+	if (b->op >= RVCM_DEV_OP_READ || (link.qp[0]->caps & RVCM_DEV_CAP_PLACED))
 		assert_int_equal(wc.status, RVCM_STATUS_REMOTE_ACCESS);
 	event = contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED);
 	assert_int_equal(event->ev.status, RVCM_STATUS_REMOTE_ACCESS);
@@ -161,6 +162,31 @@ static void read_without_permission(struct contract *c)
 	COMMIT_ALL(c, b);
 }
 
+static void atomic_on_what_is_not_granted(struct contract *c)
+{
+	static const struct breach b[] = {
+		{ .op = RVCM_DEV_OP_FETCH_ADD, .access = RA, .bytes = 8, .key_xor = 1 },
+		{ .op = RVCM_DEV_OP_CMP_SWAP, .access = RA, .bytes = 8, .key_xor = 0x1000 },
+		{ .op = RVCM_DEV_OP_FETCH_ADD, .access = RA, .bytes = 8, .stale = true },
+		{ .op = RVCM_DEV_OP_FETCH_ADD, .access = RA, .offset = 1000, .bytes = 8 },
+		{ .op = RVCM_DEV_OP_CMP_SWAP, .access = RA, .offset = (size_t)-8, .bytes = 8 },
+		{ .op = RVCM_DEV_OP_FETCH_ADD, .access = RR | RW, .bytes = 8 },
+		{ .op = RVCM_DEV_OP_CMP_SWAP, .access = 0, .bytes = 8 },
+	};
+
+	COMMIT_ALL(c, b);
+}
+
+static void atomic_rights_grant_nothing_else(struct contract *c)
+{
+	static const struct breach b[] = {
+		{ .op = RVCM_DEV_OP_WRITE, .access = RA, .bytes = 8 },
+		{ .op = RVCM_DEV_OP_READ, .access = RA, .bytes = 8 },
+	};
+
+	COMMIT_ALL(c, b);
+}
+
 /*
  * Nothing from the breach on is done, and each WR ends once and in order. Those before it are done,
  * or (iWARP: the stream ends at once, RFC 5040 section 7.2) flushed with the rest.
@@ -212,6 +238,8 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST_CAPS(read_with_a_bad_key, RVCM_DEV_CAP_READ),
 	CONTRACT_TEST_CAPS(read_out_of_bounds, RVCM_DEV_CAP_READ),
 	CONTRACT_TEST_CAPS(read_without_permission, RVCM_DEV_CAP_READ),
+	CONTRACT_TEST_CAPS(atomic_on_what_is_not_granted, RVCM_DEV_CAP_ATOMIC),
+	CONTRACT_TEST_CAPS(atomic_rights_grant_nothing_else, RVCM_DEV_CAP_ATOMIC),
 	CONTRACT_TEST_CAPS(a_breach_flushes_what_follows, RVCM_DEV_CAP_READ),
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* WRITE, READ and atomics that are in order. */
+/* WRITE and READ that are in order. */
 #include "contract/contract.h"
 
 #include <string.h>
@@ -266,40 +266,6 @@ static void an_immediate_takes_a_posted_receive(struct contract *c)
 	contract_quiet(c);
 }
 
-/* -- atomics ----------------------------------------------------------------------------------- */
-
-static void atomics_fetch_and_change(struct contract *c)
-{
-	struct contract_link link;
-	struct contract_buf target, sink;
-	struct rvcm_dev_wr wr;
-	uint64_t value = 1000, got;
-
-	contract_link_up(c, &link, NULL);
-	contract_buf(c, 1, &target, 16, RVCM_DEV_ACCESS_REMOTE_ATOMIC);
-	contract_buf(c, 0, &sink, 8, RVCM_DEV_ACCESS_LOCAL_WRITE);
-	memcpy(target.data + 8, &value, 8);
-	for (uint64_t i = 0; i < 30; i++) {
-		bool add = i % 3 == 0;
-
-		wr = remote(add ? RVCM_DEV_OP_FETCH_ADD : RVCM_DEV_OP_CMP_SWAP, &target, 8, i);
-		/* Every second swap compares with what is not there. */
-		wr.compare = add ? UINT64_MAX - i : value + (i % 3 == 2);
-		wr.swap = value * 3 + i;
-		assert_int_equal(contract_post(c, link.qp[0], &sink, 0, 8, wr), 0);
-		contract_wc_ok(c, 0, i, wr.op);
-		memcpy(&got, sink.data, 8);
-		assert_int_equal(got, value);
-		if (add)
-			value += wr.compare;
-		else if (i % 3 == 1)
-			value = wr.swap;
-		memcpy(&got, target.data + 8, 8);
-		assert_int_equal(got, value);
-	}
-	contract_quiet(c);
-}
-
 static const struct contract_test tests[] = {
 	CONTRACT_TEST(a_send_does_not_overtake_a_write),
 	CONTRACT_TEST_CAPS(a_placed_write_is_there_when_it_completes, RVCM_DEV_CAP_PLACED),
@@ -310,7 +276,6 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST_CAPS(a_write_with_an_immediate_of_4_bytes, RVCM_DEV_CAP_IMM32),
 	CONTRACT_TEST_CAPS(a_write_with_an_immediate_of_8_bytes, RVCM_DEV_CAP_IMM64),
 	CONTRACT_TEST_CAPS(an_immediate_takes_a_posted_receive, RVCM_DEV_CAP_IMM32),
-	CONTRACT_TEST_CAPS(atomics_fetch_and_change, RVCM_DEV_CAP_ATOMIC),
 };
 
 const struct contract_list contract_rdma_tests = { tests, sizeof(tests) / sizeof(tests[0]) };

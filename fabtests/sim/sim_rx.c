@@ -275,7 +275,8 @@ static void take_atomic(struct sim_qp *qp, struct sim_packet *packet)
 	uint64_t old, new;
 
 	if (!at || packet->raddr % 8) {
-		refuse(qp, packet, RVCM_STATUS_REMOTE_ACCESS, RVCM_STATUS_REMOTE_ABORTED);
+		refuse(qp, packet, at ? RVCM_STATUS_REMOTE_INVALID : RVCM_STATUS_REMOTE_ACCESS,
+		       RVCM_STATUS_REMOTE_ABORTED);
 		return;
 	}
 	memcpy(&old, at, 8);

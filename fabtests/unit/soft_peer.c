@@ -216,6 +216,7 @@ void soft_peer_up(struct soft_peer *p, const struct soft_peer_conf *conf)
 	int n = rvcm_soft_mpa_encode(&request, buf);
 
 	assert_true(n > 0);
+	buf[16] |= conf->own_kind; /* shake.c */
 	soft_peer_qp(p, conf);
 	soft_peer_listen(p);
 	soft_peer_dial(p);

@@ -55,6 +55,7 @@ struct soft_peer_conf {
 	bool pool; /* else posted receives */
 	bool srq;
 	bool foreign_v1; /* the peer's request has revision 1 */
+	bool own_kind;   /* and the mark of our own kind */
 	uint32_t rq_depth;
 	uint64_t rnr_timeout_ns;
 };

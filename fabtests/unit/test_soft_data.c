@@ -197,8 +197,9 @@ static void many_messages_in_one_piece_are_held(void **state)
 }
 
 /* RFC 7306 section 6: Immediate Data takes a receive, and tells of the WRITE before it. */
-static void immediate_data_of_a_foreign_peer(void **state)
+static void immediate_data_tells_of_the_write_before_it(void **state)
 {
+	const struct soft_peer_conf conf = { .pool = true, .own_kind = true };
 	struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_WRITE };
 	uint8_t data[100], imm[8];
 	struct rvcm_dev_wc wc;
@@ -207,7 +208,7 @@ static void immediate_data_of_a_foreign_peer(void **state)
 
 	(void)state;
 	soft_peer_open(&p, NULL);
-	soft_peer_up(&p, &pooled);
+	soft_peer_up(&p, &conf);
 	mr = reg(&p, data, sizeof(data), RVCM_DEV_ACCESS_REMOTE_WRITE);
 	hdr.stag = mr->rkey;
 	hdr.to = (uintptr_t)data;
@@ -663,7 +664,7 @@ int main(void)
 		cmocka_unit_test(segments_of_any_size_into_shared_receives),
 		cmocka_unit_test(a_stream_that_trickles),
 		cmocka_unit_test(many_messages_in_one_piece_are_held),
-		cmocka_unit_test(immediate_data_of_a_foreign_peer),
+		cmocka_unit_test(immediate_data_tells_of_the_write_before_it),
 		cmocka_unit_test(a_ready_to_receive_frame_is_passed_over),
 		cmocka_unit_test(parked_messages_let_a_read_pass),
 		cmocka_unit_test(a_full_park_stops_reading),

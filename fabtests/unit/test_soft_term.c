@@ -219,8 +219,8 @@ static void what_is_not_offered_is_an_unexpected_opcode(void **state)
 		uint8_t opcode;
 		size_t bytes;
 	} ops[] = {
-		{ RVCM_SOFT_WIRE_SEND_INV, 10 },
-		{ RVCM_SOFT_WIRE_SEND_SE_INV, 0 },
+		{ RVCM_SOFT_WIRE_IMM, RVCM_SOFT_WIRE_IMM_BYTES },
+		{ RVCM_SOFT_WIRE_IMM_SE, RVCM_SOFT_WIRE_IMM_BYTES },
 		{ RVCM_SOFT_WIRE_ATOMIC_REQ, RVCM_SOFT_WIRE_ATOMIC_REQ_BYTES },
 		{ RVCM_SOFT_WIRE_ATOMIC_RESP, RVCM_SOFT_WIRE_ATOMIC_RESP_BYTES },
 		{ RVCM_SOFT_WIRE_READ_RESP, 10 }, /* that nobody asked for */
@@ -233,6 +233,35 @@ static void what_is_not_offered_is_an_unexpected_opcode(void **state)
 							.msn = 1 };
 
 		frame_ends(&hdr, ops[i].bytes, RVCM_SOFT_WIRE_TERM_R_OPCODE);
+	}
+}
+
+/* RFC 5040 section 5.3: our memory gives no peer the right to invalidate it. */
+static void no_key_can_be_invalidated_by_a_peer(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t key_xor;
+		uint16_t term;
+	} rows[] = {
+		{ RVCM_SOFT_WIRE_SEND_INV, 0, RVCM_SOFT_WIRE_TERM_R_PROT_INVALIDATE },
+		{ RVCM_SOFT_WIRE_SEND_SE_INV, 0, RVCM_SOFT_WIRE_TERM_R_PROT_INVALIDATE },
+		{ RVCM_SOFT_WIRE_SEND_INV, 1, RVCM_SOFT_WIRE_TERM_R_STAG },
+		{ RVCM_SOFT_WIRE_SEND_SE_INV, 1, RVCM_SOFT_WIRE_TERM_R_STAG },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rvcm_soft_wire_hdr hdr = { .opcode = rows[i].opcode,
+						  .last = true,
+						  .msn = 1 };
+		struct rig r;
+
+		up(&r, &pooled, RW);
+		hdr.inval_stag = r.mr->rkey ^ rows[i].key_xor;
+		soft_peer_frame(&r.p, &hdr, "hello", 5);
+		down(&r, rows[i].term, RVCM_STATUS_PROTOCOL, NULL);
+		assert_int_equal(r.p.n_wcs, 0);
 	}
 }
 
@@ -426,6 +455,7 @@ int main(void)
 		cmocka_unit_test(a_write_stops_where_its_memory_ends),
 		cmocka_unit_test(a_response_stops_where_its_memory_ends),
 		cmocka_unit_test(what_is_not_offered_is_an_unexpected_opcode),
+		cmocka_unit_test(no_key_can_be_invalidated_by_a_peer),
 		cmocka_unit_test(sequence_numbers_are_checked),
 		cmocka_unit_test(headers_are_checked),
 		cmocka_unit_test(more_reads_than_we_offered),

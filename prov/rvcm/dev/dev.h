@@ -33,7 +33,7 @@ struct rvcm_dev_req;
 /* What a link can do. A link's capabilities are the intersection of both sides'. */
 enum rvcm_dev_cap {
 	RVCM_DEV_CAP_SRQ = 1u << 0,    /* shared receive queues in posted mode */
-	RVCM_DEV_CAP_ATOMIC = 1u << 1, /* 64-bit fetch-add and compare-swap */
+	RVCM_DEV_CAP_ATOMIC = 1u << 1, /* 64-bit fetch-add and compare-swap; see rvcm_dev_wr */
 	RVCM_DEV_CAP_PLACED = 1u << 2, /* completion = placed at the peer (IB, RoCE); unset =
 					  handed to the stream (iWARP, soft) */
 	RVCM_DEV_CAP_LOSSY = 1u << 3,  /* connections may be lost (shm's are not) */
@@ -113,11 +113,18 @@ enum rvcm_dev_wr_flag {
 	RVCM_DEV_WR_SIGNALED = 1u << 0,  /* yields a wc; unset = only on error */
 	RVCM_DEV_WR_SOLICITED = 1u << 1, /* wakes a peer that armed for solicited events only */
 	RVCM_DEV_WR_INLINE = 1u << 2,    /* the memory may be reused as soon as post returns */
-	RVCM_DEV_WR_FENCE = 1u << 3,     /* starts after earlier READs of this QP are done */
+	RVCM_DEV_WR_FENCE = 1u << 3,     /* starts after earlier READs and atomics are done */
 	RVCM_DEV_WR_IMM = 1u << 4,       /* SEND or WRITE carries imm */
 	RVCM_DEV_WR_MORE = 1u << 5,      /* more posts or a flush follow at once: may be delayed */
 };
 
+/*
+ * Atomics: the pieces are 8 bytes in all and get what was there before; raddr is a multiple of 8,
+ * else REMOTE_INVALID; the word is a number in the target's byte order. An atomic is atomic against
+ * those of every QP of the target's device. Against other devices and the target's own CPUs it is
+ * atomic on soft (CPU instructions do it), and on a NIC only if the NIC says so: who needs that
+ * asks the device. Like a READ it takes part of the link's depth and is ordered by a fence only.
+ */
 struct rvcm_dev_wr {
 	uint64_t wr_id;
 	enum rvcm_dev_op op;

@@ -209,9 +209,9 @@ void rvcm_soft_dial_established(struct rvcm_soft_qp *qp, const struct rvcm_soft_
 	uint32_t caps = qp->dev->base.attr.caps;
 
 	if (!link->own_kind)
-		caps &= ~(uint32_t)(RVCM_DEV_CAP_IMM32 | RVCM_DEV_CAP_IMM64);
+		caps &= ~(uint32_t)(RVCM_DEV_CAP_IMM32 | RVCM_DEV_CAP_IMM64 | RVCM_DEV_CAP_ATOMIC);
 	if (!link->ord)
-		caps &= ~(uint32_t)RVCM_DEV_CAP_READ;
+		caps &= ~(uint32_t)(RVCM_DEV_CAP_READ | RVCM_DEV_CAP_ATOMIC);
 	qp->base.caps = caps;
 	qp->crc = link->crc;
 	qp->own_kind = link->own_kind;

@@ -123,6 +123,11 @@ int rvcm_soft_key_del(struct rvcm_soft_key_table *table, uint32_t stag)
 	return 0;
 }
 
+bool rvcm_soft_key_known(const struct rvcm_soft_key_table *table, uint32_t stag)
+{
+	return find(table, stag) != NULL;
+}
+
 int rvcm_soft_key_check(const struct rvcm_soft_key_table *table, uint32_t stag, uint64_t to,
 			uint64_t len, uint32_t access, void **ptr)
 {

@@ -52,6 +52,9 @@ int rvcm_soft_key_add(struct rvcm_soft_key_table *table, void *addr, size_t leng
 /* 0, or -ENOENT: no such key; nothing changed. */
 int rvcm_soft_key_del(struct rvcm_soft_key_table *table, uint32_t stag);
 
+/* Is there such a key? */
+bool rvcm_soft_key_known(const struct rvcm_soft_key_table *table, uint32_t stag);
+
 /*
  * May a peer do access (one or more of enum rvcm_dev_access, all of them needed) to len bytes at
  *TO? Returns 0 and where the bytes are, or, checked in this order:

@@ -208,6 +208,24 @@ int rvcm_soft_message_whole(struct rvcm_soft_qp *qp, const struct rvcm_soft_fram
 	return rc == -ENOBUFS ? rvcm_soft_park_add(qp, frame, payload) : rc;
 }
 
+/*
+ * RFC 5040 section 5.3: the owner decides which of its STags a peer may invalidate. Here it is
+ * none: dev.h knows no such right, and a key that vanished under its owner would name memory of
+ * others later. So it is a protection error, like any other access beyond a region's rights.
+ */
+int rvcm_soft_message_invalidate(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+				 const uint8_t *payload)
+{
+	int rc = message_check(qp, frame);
+
+	(void)payload;
+	if (rc)
+		return rc;
+	if (!rvcm_soft_key_known(&qp->dev->keys, frame->hdr.inval_stag))
+		return message_wrong(qp, RVCM_SOFT_WIRE_TERM_R_STAG);
+	return message_wrong(qp, RVCM_SOFT_WIRE_TERM_R_PROT_INVALIDATE);
+}
+
 bool rvcm_soft_message_direct(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
 {
 	if (qp->rx.park.head)

@@ -13,7 +13,7 @@ int rvcm_soft_mr_reg(struct rvcm_dev *base, const struct rvcm_dev_mr_attr *attr,
 	uint32_t stag;
 	int rc;
 
-	if (attr->kind != RVCM_DEV_MEM_HOST || attr->access & RVCM_DEV_ACCESS_REMOTE_ATOMIC)
+	if (attr->kind != RVCM_DEV_MEM_HOST)
 		return -EOPNOTSUPP;
 	mr = rvcm_mem_zalloc(sizeof(*mr));
 	if (!mr)

@@ -77,7 +77,7 @@ static int place_response_open(struct rvcm_soft_qp *qp, const struct rvcm_soft_f
 	uint64_t done = qp->rx.read_bytes;
 	uint64_t to = done;
 
-	if (!wqe)
+	if (!wqe || wqe->op != RVCM_DEV_OP_READ) /* nobody asked for it */
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_R_OPCODE);
 	if (wqe->n_sge)
 		to += (uintptr_t)wqe->sge[0].iov_base;
@@ -102,31 +102,46 @@ static int place_response_close(struct rvcm_soft_qp *qp, const struct rvcm_soft_
 	return 0;
 }
 
-static int place_request(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
-			 const uint8_t *payload)
+int rvcm_soft_place_check_request(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
 {
-	struct rvcm_soft_responses *responses = &qp->responses;
-	struct rvcm_soft_response *response;
-	struct rvcm_soft_wire_read_req req;
-	void *ptr;
-	int rc;
+	const struct rvcm_soft_responses *responses = &qp->responses;
 
 	if (frame->hdr.msn != qp->rx.msn[RVCM_SOFT_WIRE_QN_READ])
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_D_MSN_RANGE);
-	rc = rvcm_soft_wire_read_req_decode(payload, frame->bytes, &req, &qp->rx.term);
-	if (rc < 0)
-		return rc;
 	if (responses->posted - responses->done >= qp->dev->tun.reads_max)
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER);
+	return 0;
+}
+
+struct rvcm_soft_response *rvcm_soft_place_response(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_responses *responses = &qp->responses;
+	struct rvcm_soft_response *response =
+		&responses->ring[responses->posted++ & (responses->size - 1)];
+
+	qp->rx.msn[RVCM_SOFT_WIRE_QN_READ]++;
+	response->atomic = false;
+	response->sent = 0;
+	response->end = 0;
+	return response;
+}
+
+static int place_request(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			 const uint8_t *payload)
+{
+	struct rvcm_soft_wire_read_req req;
+	void *ptr;
+	int rc = rvcm_soft_place_check_request(qp, frame);
+
+	if (!rc)
+		rc = rvcm_soft_wire_read_req_decode(payload, frame->bytes, &req, &qp->rx.term);
+	if (rc < 0)
+		return rc;
 	rc = rvcm_soft_key_check(&qp->dev->keys, req.source_stag, req.source_to, req.bytes,
 				 RVCM_DEV_ACCESS_REMOTE_READ, &ptr);
 	if (rc)
 		return place_wrong(qp, rvcm_soft_key_term(rc, false));
-	response = &responses->ring[responses->posted++ & (responses->size - 1)];
-	response->req = req;
-	response->sent = 0;
-	response->end = 0;
-	qp->rx.msn[RVCM_SOFT_WIRE_QN_READ]++;
+	rvcm_soft_place_response(qp)->req = req;
 	return 0;
 }
 
@@ -139,12 +154,13 @@ static int place_terminate(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame
 	return -EPROTO; /* the stream is over */
 }
 
-static int place_unexpected(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
-			    const uint8_t *payload)
+/* RFC 7306 is offered between our own kind only. */
+static int place_imm(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+		     const uint8_t *payload)
 {
-	(void)frame;
-	(void)payload;
-	return place_wrong(qp, RVCM_SOFT_WIRE_TERM_R_OPCODE);
+	if (!qp->own_kind)
+		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_R_OPCODE);
+	return rvcm_soft_message_whole(qp, frame, payload);
 }
 
 static const struct {
@@ -160,16 +176,16 @@ static const struct {
 	[RVCM_SOFT_WIRE_SEND] = { .open = rvcm_soft_message_open,
 				  .close = rvcm_soft_message_close,
 				  .whole = rvcm_soft_message_whole },
-	[RVCM_SOFT_WIRE_SEND_INV] = { .whole = place_unexpected },
+	[RVCM_SOFT_WIRE_SEND_INV] = { .whole = rvcm_soft_message_invalidate },
 	[RVCM_SOFT_WIRE_SEND_SE] = { .open = rvcm_soft_message_open,
 				     .close = rvcm_soft_message_close,
 				     .whole = rvcm_soft_message_whole },
-	[RVCM_SOFT_WIRE_SEND_SE_INV] = { .whole = place_unexpected },
+	[RVCM_SOFT_WIRE_SEND_SE_INV] = { .whole = rvcm_soft_message_invalidate },
 	[RVCM_SOFT_WIRE_TERMINATE] = { .whole = place_terminate },
-	[RVCM_SOFT_WIRE_IMM] = { .whole = rvcm_soft_message_whole },
-	[RVCM_SOFT_WIRE_IMM_SE] = { .whole = rvcm_soft_message_whole },
-	[RVCM_SOFT_WIRE_ATOMIC_REQ] = { .whole = place_unexpected },
-	[RVCM_SOFT_WIRE_ATOMIC_RESP] = { .whole = place_unexpected },
+	[RVCM_SOFT_WIRE_IMM] = { .whole = place_imm },
+	[RVCM_SOFT_WIRE_IMM_SE] = { .whole = place_imm },
+	[RVCM_SOFT_WIRE_ATOMIC_REQ] = { .whole = rvcm_soft_atomic_request },
+	[RVCM_SOFT_WIRE_ATOMIC_RESP] = { .whole = rvcm_soft_atomic_response },
 };
 
 bool rvcm_soft_place_direct(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)

@@ -41,6 +41,7 @@ static void qp_init(struct rvcm_soft_qp *qp, struct rvcm_soft_dev *dev,
 	qp->src.fd = -1;
 	qp->tx.send_msn = 1;
 	qp->tx.read_msn = 1;
+	qp->tx.atomic_msn = 1;
 	for (int i = 0; i < RVCM_SOFT_WIRE_QNS; i++)
 		qp->rx.msn[i] = 1; /* RFC 5041 section 5.1 */
 	rvcm_list_init(&qp->cq_node);

@@ -4,8 +4,8 @@
  * No threads of its own, no privileges, no files; the bytes move when the owner polls (dev/dev.h).
  *
  * One device per interface address that is up, loopback last. It interoperates with other RNICs;
- * between two of our own a connection also has immediates (caps IMM32, IMM64). A completed SEND or
- * WRITE was handed to the stream (no cap PLACED).
+ * between two of our own a connection also has immediates (caps IMM32, IMM64) and atomics (ATOMIC;
+ * atomic.c says against what). A completed SEND or WRITE was handed to the stream (no cap PLACED).
  */
 #ifndef RVCM_DEV_SOFT_SOFT_H
 #define RVCM_DEV_SOFT_SOFT_H

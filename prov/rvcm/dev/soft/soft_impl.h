@@ -148,18 +148,22 @@ int rvcm_soft_mr_local(struct rvcm_dev *dev, const struct rvcm_dev_sge *sge, uin
 
 struct rvcm_soft_wqe {
 	uint64_t wr_id;
-	uint64_t imm;
+	union {
+		uint64_t imm;
+		uint64_t compare; /* CMP_SWAP; FETCH_ADD: the addend */
+	};
+	uint64_t swap;
 	uint64_t raddr;
 	uint64_t end; /* tx.queued behind its last byte, once it is built */
 	size_t bytes;
 	uint32_t rkey;
 	uint32_t flags;
 	uint32_t sink_stag; /* READ */
-	uint32_t msn;       /* READ: of its request */
+	uint32_t msn;       /* READ, atomics: of its request */
 	uint32_t n_sge;
 	enum rvcm_dev_op op;
 	enum rvcm_status status; /* its own, when all are aborted */
-	bool done;               /* READ: the response is here */
+	bool done;               /* READ, atomics: the response is here */
 	bool saved;              /* its bytes are the queue's own copy (INLINE) */
 	struct iovec *sge;
 };
@@ -175,19 +179,28 @@ struct rvcm_soft_sq {
 	uint32_t done;   /* the oldest that is not reported */
 	uint32_t built;  /* the first that is not wholly built into frames */
 	uint32_t posted; /* the next to be posted */
-	uint32_t read;   /* the READ whose response is due, or one before it */
+	uint32_t read;   /* the READ or atomic whose response is due, or one before it */
 };
+
+/* Is it done with the peer's response, and not when it is sent? */
+static inline bool rvcm_soft_wqe_asks(const struct rvcm_soft_wqe *wqe)
+{
+	return wqe->op >= RVCM_DEV_OP_READ;
+}
 
 static inline struct rvcm_soft_wqe *rvcm_soft_sq_at(const struct rvcm_soft_sq *sq, uint32_t i)
 {
 	return &sq->ring[i & sq->mask];
 }
 
-/* A READ of the peer that we serve. */
+/* A READ or atomic of the peer that we serve. */
 struct rvcm_soft_response {
-	struct rvcm_soft_wire_read_req req;
-	uint32_t sent; /* bytes built into frames */
-	bool built;
+	union {
+		struct rvcm_soft_wire_read_req req;
+		struct rvcm_soft_wire_atomic_resp result; /* atomic: it is done */
+	};
+	uint32_t sent; /* READ: bytes built into frames */
+	bool atomic;
 	uint64_t end; /* tx.queued behind its last byte, once it is built */
 };
 
@@ -220,9 +233,10 @@ struct rvcm_soft_tx {
 	bool finished;        /* done so */
 	int err;              /* positive: the socket failed; reading goes on to its end */
 	uint32_t send_msn;    /* the next */
-	uint32_t read_msn;
-	uint32_t reads;     /* READs open */
-	uint64_t key_drops; /* dev->key_drops when the responses in iov were checked */
+	uint32_t read_msn;    /* of READ and atomic requests */
+	uint32_t atomic_msn;  /* of atomic responses */
+	uint32_t reads;       /* READs and atomics open */
+	uint64_t key_drops;   /* dev->key_drops when the responses in iov were checked */
 	struct iovec iov[RVCM_SOFT_IOV_MAX];
 };
 
@@ -234,9 +248,9 @@ int rvcm_soft_sq_flush(struct rvcm_dev_qp *qp);
 void rvcm_soft_sq_retire(struct rvcm_soft_qp *qp);
 /* Report all as failed; those with a status of their own (rvcm_soft_sq_blame) keep it. */
 void rvcm_soft_sq_abort(struct rvcm_soft_qp *qp, enum rvcm_status status);
-/* The READ whose request had that MSN, if it is open, is why the stream ends. */
+/* The READ or atomic whose request had that MSN, if it is open, is why the stream ends. */
 void rvcm_soft_sq_blame(struct rvcm_soft_qp *qp, uint32_t read_msn, enum rvcm_status status);
-/* The READ whose response is due; NULL = none is open. */
+/* The READ or atomic whose response is due; NULL = none is open. */
 struct rvcm_soft_wqe *rvcm_soft_sq_read(struct rvcm_soft_qp *qp);
 void rvcm_soft_sq_read_done(struct rvcm_soft_qp *qp);
 
@@ -249,6 +263,8 @@ bool rvcm_soft_tx_send(struct rvcm_soft_qp *qp);
 /* Append one frame that is not part of a WR: false = no room. */
 bool rvcm_soft_tx_frame(struct rvcm_soft_qp *qp, const struct rvcm_soft_wire_hdr *hdr,
 			const void *payload, size_t bytes);
+/* The request of that READ or atomic is built. */
+void rvcm_soft_tx_asked(struct rvcm_soft_qp *qp, struct rvcm_soft_wqe *wqe);
 /* Give up what is built and not sent. */
 void rvcm_soft_tx_drop(struct rvcm_soft_qp *qp);
 
@@ -335,6 +351,19 @@ void rvcm_soft_place_slice(const struct iovec *iov, uint32_t n, size_t offset, s
 			   struct rvcm_soft_sink *sink);
 void rvcm_soft_place_copy(const struct rvcm_soft_sink *sink, const uint8_t *payload, size_t bytes);
 
+/* A READ or atomic request: its MSN, and is it one that we offered to serve? 0, or -EPROTO. */
+int rvcm_soft_place_check_request(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
+/* The slot for the response to it. */
+struct rvcm_soft_response *rvcm_soft_place_response(struct rvcm_soft_qp *qp);
+
+/* Atomics (atomic.c), as whole above, and as tx builds: false = no room, or no more may be open. */
+int rvcm_soft_atomic_request(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			     const uint8_t *payload);
+int rvcm_soft_atomic_response(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			      const uint8_t *payload);
+bool rvcm_soft_atomic_build(struct rvcm_soft_qp *qp, struct rvcm_soft_wqe *wqe);
+bool rvcm_soft_atomic_build_response(struct rvcm_soft_qp *qp, struct rvcm_soft_response *response);
+
 /* The same for queue 0. take: a frame whose turn it is, -ENOBUFS: no receive is posted. */
 bool rvcm_soft_message_direct(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
 int rvcm_soft_message_open(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
@@ -344,6 +373,9 @@ int rvcm_soft_message_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame
 			   const uint8_t *payload);
 int rvcm_soft_message_whole(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
 			    const uint8_t *payload);
+/* A SEND that asks for an invalidation: always wrong. */
+int rvcm_soft_message_invalidate(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+				 const uint8_t *payload);
 /* The receive of a message under way is flushed. */
 void rvcm_soft_message_drop(struct rvcm_soft_qp *qp, enum rvcm_status status);
 

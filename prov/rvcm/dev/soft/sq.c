@@ -3,8 +3,8 @@
  * The send queue: work requests in posting order, from post to completion. What they become on the
  * stream is tx.c's.
  *
- * A SEND or WRITE is done when its last byte was handed to the socket, a READ when its response is
- * placed. They are reported in order, so a READ holds up the SENDs behind it.
+ * A SEND or WRITE is done when its last byte was handed to the socket, a READ or atomic when its
+ * response is placed. They are reported in order, so a READ holds up the SENDs behind it.
  *
  * INLINE costs a copy only when the request cannot be built into frames at once; building copies
  * payloads of that length anyway.
@@ -64,6 +64,11 @@ static int sq_check(const struct rvcm_soft_qp *qp, const struct rvcm_dev_wr *wr)
 		if (wr->flags & (RVCM_DEV_WR_INLINE | RVCM_DEV_WR_IMM))
 			return -EINVAL;
 		return qp->base.caps & RVCM_DEV_CAP_READ ? 0 : -EOPNOTSUPP;
+	case RVCM_DEV_OP_FETCH_ADD:
+	case RVCM_DEV_OP_CMP_SWAP:
+		if (wr->flags & (RVCM_DEV_WR_INLINE | RVCM_DEV_WR_IMM))
+			return -EINVAL;
+		return qp->base.caps & RVCM_DEV_CAP_ATOMIC ? 0 : -EOPNOTSUPP;
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -71,20 +76,23 @@ static int sq_check(const struct rvcm_soft_qp *qp, const struct rvcm_dev_wr *wr)
 
 static int sq_fill(struct rvcm_soft_qp *qp, struct rvcm_soft_wqe *wqe, const struct rvcm_dev_wr *wr)
 {
-	uint32_t access = wr->op == RVCM_DEV_OP_READ ? RVCM_DEV_ACCESS_LOCAL_WRITE : 0;
+	uint32_t access = wr->op >= RVCM_DEV_OP_READ ? RVCM_DEV_ACCESS_LOCAL_WRITE : 0;
 	bool is_inline = wr->flags & RVCM_DEV_WR_INLINE;
 	int rc = rvcm_soft_mr_local(&qp->dev->base, wr->sge, wr->n_sge, access, is_inline, wqe->sge,
 				    &wqe->bytes);
 
 	if (rc)
 		return rc;
+	if (wr->op > RVCM_DEV_OP_READ && wqe->bytes != sizeof(uint64_t))
+		return -EINVAL;
 	if (wqe->bytes >
 	    (is_inline ? RVCM_SOFT_INLINE_BYTES : qp->dev->base.attr.message_bytes_max))
 		return -EMSGSIZE;
 	wqe->wr_id = wr->wr_id;
 	wqe->op = wr->op;
 	wqe->flags = wr->flags;
-	wqe->imm = wr->imm;
+	wqe->imm = wr->op > RVCM_DEV_OP_READ ? wr->compare : wr->imm;
+	wqe->swap = wr->swap;
 	wqe->raddr = wr->raddr;
 	wqe->rkey = wr->rkey;
 	wqe->n_sge = wr->n_sge;
@@ -192,7 +200,7 @@ void rvcm_soft_sq_retire(struct rvcm_soft_qp *qp)
 	while (sq->done != sq->built) {
 		const struct rvcm_soft_wqe *wqe = rvcm_soft_sq_at(sq, sq->done);
 
-		if (wqe->op == RVCM_DEV_OP_READ ? !wqe->done : wqe->end > qp->tx.sent)
+		if (rvcm_soft_wqe_asks(wqe) ? !wqe->done : wqe->end > qp->tx.sent)
 			return;
 		if (wqe->flags & RVCM_DEV_WR_SIGNALED) {
 			if (!rvcm_soft_cq_room(qp->cq)) {
@@ -227,7 +235,7 @@ void rvcm_soft_sq_blame(struct rvcm_soft_qp *qp, uint32_t read_msn, enum rvcm_st
 	for (uint32_t i = sq->done; i != sq->built; i++) {
 		struct rvcm_soft_wqe *wqe = rvcm_soft_sq_at(sq, i);
 
-		if (wqe->op == RVCM_DEV_OP_READ && wqe->msn == read_msn)
+		if (rvcm_soft_wqe_asks(wqe) && wqe->msn == read_msn)
 			wqe->status = status;
 	}
 }
@@ -243,7 +251,7 @@ struct rvcm_soft_wqe *rvcm_soft_sq_read(struct rvcm_soft_qp *qp)
 	for (; sq->read != sq->built; sq->read++) {
 		struct rvcm_soft_wqe *wqe = rvcm_soft_sq_at(sq, sq->read);
 
-		if (wqe->op == RVCM_DEV_OP_READ && !wqe->done)
+		if (rvcm_soft_wqe_asks(wqe) && !wqe->done)
 			return wqe;
 	}
 	return NULL;

@@ -114,10 +114,10 @@ void rvcm_soft_term_receive(struct rvcm_soft_qp *qp, const uint8_t *body, size_t
 		rvcm_warn(RVCM_LOG_EP_DATA, "%s: the peer terminated a connection: %s: %s",
 			  qp->dev->base.attr.name, rvcm_soft_wire_term_layer_text(terminate.term),
 			  rvcm_soft_wire_term_text(terminate.term));
-		/* Which READ was it? Its request's header is in the message. */
+		/* Which READ or atomic was it? Its request's header is in the message. */
 		if (terminate.ddp_bytes &&
 		    rvcm_soft_wire_decode(terminate.ddp, terminate.ddp_bytes, &hdr, &term) > 0 &&
-		    hdr.opcode == RVCM_SOFT_WIRE_READ_REQ)
+		    hdr.qn == RVCM_SOFT_WIRE_QN_READ && hdr.msn)
 			rvcm_soft_sq_blame(qp, hdr.msn, status);
 	}
 	rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, status, 0);

@@ -150,12 +150,9 @@ static int tx_source(struct rvcm_soft_qp *qp, const struct rvcm_soft_response *r
 				   RVCM_DEV_ACCESS_REMOTE_READ, ptr);
 }
 
-/* Build one segment of the next response. False: no room, or the stream is over. */
-static bool tx_build_response(struct rvcm_soft_qp *qp)
+/* Build one segment of a READ's response. False: no room, or the stream is over. */
+static bool tx_build_read_response(struct rvcm_soft_qp *qp, struct rvcm_soft_response *response)
 {
-	struct rvcm_soft_responses *responses = &qp->responses;
-	struct rvcm_soft_response *response =
-		&responses->ring[responses->built & (responses->size - 1)];
 	size_t left = response->req.bytes - response->sent;
 	size_t max = qp->dev->tun.segment_bytes_max;
 	struct rvcm_soft_wire_hdr hdr = {
@@ -181,8 +178,18 @@ static bool tx_build_response(struct rvcm_soft_qp *qp)
 	response->end = qp->tx.queued;
 	qp->tx.response_open = !hdr.last;
 	if (hdr.last)
-		responses->built++;
+		qp->responses.built++;
 	return true;
+}
+
+static bool tx_build_response(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_responses *responses = &qp->responses;
+	struct rvcm_soft_response *response =
+		&responses->ring[responses->built & (responses->size - 1)];
+
+	return response->atomic ? rvcm_soft_atomic_build_response(qp, response)
+				: tx_build_read_response(qp, response);
 }
 
 /*
@@ -198,7 +205,8 @@ static bool tx_responses_stand(struct rvcm_soft_qp *qp)
 		const struct rvcm_soft_response *response =
 			&responses->ring[i & (responses->size - 1)];
 
-		if (response->sent && response->end > qp->tx.sent && tx_source(qp, response, &ptr))
+		if (!response->atomic && response->sent && response->end > qp->tx.sent &&
+		    tx_source(qp, response, &ptr))
 			return false;
 	}
 	qp->tx.key_drops = qp->dev->key_drops;
@@ -224,6 +232,14 @@ static const struct {
 	[RVCM_DEV_OP_WRITE] = { RVCM_SOFT_WIRE_WRITE, RVCM_SOFT_WIRE_WRITE },
 };
 
+void rvcm_soft_tx_asked(struct rvcm_soft_qp *qp, struct rvcm_soft_wqe *wqe)
+{
+	wqe->msn = qp->tx.read_msn++;
+	wqe->end = qp->tx.queued;
+	qp->tx.reads++;
+	qp->sq.built++;
+}
+
 static bool tx_build_read(struct rvcm_soft_qp *qp, struct rvcm_soft_wqe *wqe)
 {
 	struct rvcm_soft_tx *tx = &qp->tx;
@@ -244,10 +260,7 @@ static bool tx_build_read(struct rvcm_soft_qp *qp, struct rvcm_soft_wqe *wqe)
 	rvcm_soft_wire_read_req_encode(&req, body);
 	if (!rvcm_soft_tx_frame(qp, &hdr, body, sizeof(body)))
 		return false;
-	wqe->msn = tx->read_msn++;
-	wqe->end = tx->queued;
-	tx->reads++;
-	qp->sq.built++;
+	rvcm_soft_tx_asked(qp, wqe);
 	return true;
 }
 
@@ -301,8 +314,9 @@ static bool tx_build_wr(struct rvcm_soft_qp *qp)
 
 	if (RVCM_SOFT_UNLIKELY(wqe->flags & RVCM_DEV_WR_FENCE) && tx->reads)
 		return false;
-	if (wqe->op == RVCM_DEV_OP_READ)
-		return tx_build_read(qp, wqe);
+	if (rvcm_soft_wqe_asks(wqe))
+		return wqe->op == RVCM_DEV_OP_READ ? tx_build_read(qp, wqe)
+						   : rvcm_soft_atomic_build(qp, wqe);
 	if (!tx_room(qp))
 		return false;
 	if (!tx->segments_built)

@@ -69,7 +69,6 @@ struct rvcm_soft_wire_opcode_info {
 	bool tagged;
 	bool solicited;       /* wakes a consumer that waits for solicited events */
 	bool invalidates;     /* carries an STag to invalidate */
-	bool offered;         /* else: RVCM_SOFT_WIRE_TERM_R_OPCODE */
 	uint8_t qn;           /* untagged: the one queue on which it may come */
 	uint8_t header_bytes; /* of the DDP header with both control bytes */
 	uint8_t body_bytes;   /* > 0: the message is one segment with a body of just this
@@ -150,8 +149,9 @@ size_t rvcm_soft_wire_encode(const struct rvcm_soft_wire_hdr *hdr, void *buf);
  * and tagged or not as the opcode needs (R_OPCODE); then with the whole header: a queue number that
  * is none (D_QN) or not the opcode's (R_OPCODE); for messages of one segment MO 0 (D_MO) and the
  * last flag (R_OP_UNSPECIFIED). Reserved bits are ignored. MSN, offsets and memory are the
- * receiver's to check, and whether the opcode is offered. RDMAP version 0, the RDMA Consortium's,
- * is refused: it goes with MPA revision 0, which is refused too (RFC 5040 section 4.1).
+ * receiver's to check, and whether this link offers the opcode. RDMAP version 0, the RDMA
+ * Consortium's, is refused: it goes with MPA revision 0, which is refused too (RFC 5040
+ * section 4.1).
  */
 int rvcm_soft_wire_decode(const void *buf, size_t len, struct rvcm_soft_wire_hdr *hdr,
 			  uint16_t *term);
