@@ -231,6 +231,8 @@ static struct world *world_open_on(const struct sim_conf *conf, int n, uint32_t 
 		sim_dev_conf_init(world->net, &dev, false);
 		if (sq_depth)
 			dev.attr.sq_depth_max = sq_depth;
+		if (conf->seed % 2) /* a read takes two pieces */
+			dev.attr.message_bytes_max = MESSAGE_MAX + 16;
 		world->nodes[i].dev = sim_dev_open(world->net, &dev);
 		node_open(&world->nodes[i], i);
 	}

@@ -3,6 +3,7 @@
 #include "unit/unit.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "conn/link_fsm.h"
 
@@ -133,6 +134,220 @@ static void no_attempt_waits_for_ever(void **state)
 	}
 }
 
+/* Whatever ends a link that the data side has, the data side is told, and control waits for it. */
+static void the_end_of_a_link_is_told(void **state)
+{
+	static const enum rvcm_link_event ends[] = { RVCM_LINK_EV_LOST, RVCM_LINK_EV_BROKEN };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct rvcm_link_fsm_step up = rvcm_link_fsm_next(RVCM_LINK_UP, ends[i]);
+
+		assert_int_equal(up.next, RVCM_LINK_BREAKING);
+		assert_int_equal(up.action, RVCM_LINK_DO_BREAK);
+		assert_int_equal(rvcm_link_fsm_next(RVCM_LINK_CLOSING, ends[i]).action,
+				 RVCM_LINK_DO_BREAK);
+		/* Told already: it is only waited for. */
+		assert_int_equal(rvcm_link_fsm_next(RVCM_LINK_BREAKING, ends[i]).next,
+				 RVCM_LINK_BREAKING);
+	}
+}
+
+/*
+ * Every run of the machine, followed through what its actions do to the things control holds: the
+ * link, whose it is, the timer, the peer's request. What the device and the data side cannot do is
+ * left out; all else may happen in any order.
+ */
+struct held {
+	enum rvcm_link_state state;
+	bool link;   /* there is one */
+	bool opener; /* that we asked for */
+	bool given;  /* to the data side, until RELEASED */
+	bool down;   /* and it has been told to let go */
+	bool timer;
+	bool parked; /* a request of the peer */
+};
+
+static bool possible(const struct held *h, enum rvcm_link_event e)
+{
+	bool attempt = h->link && !h->given;
+
+	switch (e) {
+	case RVCM_LINK_EV_EST:
+	case RVCM_LINK_EV_FAIL:
+	case RVCM_LINK_EV_FATAL:
+		return attempt;
+	case RVCM_LINK_EV_REJ_CROSSED:
+		return attempt && h->opener;
+	case RVCM_LINK_EV_TIMER:
+	case RVCM_LINK_EV_EXPIRED:
+		return h->timer;
+	case RVCM_LINK_EV_LOST:
+	case RVCM_LINK_EV_BROKEN:
+		return h->given;
+	case RVCM_LINK_EV_RELEASED:
+	case RVCM_LINK_EV_RELEASED_WANT:
+		return h->given && h->down && !h->parked;
+	case RVCM_LINK_EV_RELEASED_REQ:
+		return h->given && h->down && h->parked;
+	default: /* wishes, the peer's requests, and the end */
+		return true;
+	}
+}
+
+static void make_link(struct held *h, bool opener)
+{
+	assert_false(h->given);
+	h->link = true;
+	h->opener = opener;
+	h->timer = true;
+}
+
+static void drop_link(struct held *h)
+{
+	assert_false(h->given);
+	h->link = false;
+}
+
+static void act(struct held *h, enum rvcm_link_action action, bool request)
+{
+	switch (action) {
+	case RVCM_LINK_DO_OPEN:
+		make_link(h, true);
+		break;
+	case RVCM_LINK_DO_ACCEPT:
+		assert_false(h->link); /* nothing is forgotten */
+		make_link(h, false);
+		break;
+	case RVCM_LINK_DO_SWITCH:
+	case RVCM_LINK_DO_UNPARK:
+		drop_link(h);
+		make_link(h, false);
+		h->parked = false;
+		break;
+	case RVCM_LINK_DO_WAIT:
+	case RVCM_LINK_DO_RETRY:
+		drop_link(h);
+		h->timer = true;
+		break;
+	case RVCM_LINK_DO_GIVE_UP:
+	case RVCM_LINK_DO_DROP:
+		drop_link(h);
+		h->timer = false;
+		break;
+	case RVCM_LINK_DO_HAND_OVER:
+		assert_true(h->link && !h->given);
+		h->given = true;
+		h->down = false;
+		h->timer = false;
+		break;
+	case RVCM_LINK_DO_PARK:
+		h->parked = true;
+		/* and break */
+		__attribute__((fallthrough));
+	case RVCM_LINK_DO_BREAK:
+		assert_true(h->given);
+		h->down = true;
+		h->timer = false;
+		break;
+	case RVCM_LINK_DO_DISCONNECT:
+		assert_true(h->given && !h->down);
+		h->timer = true;
+		break;
+	case RVCM_LINK_DO_FINISH:
+		drop_link(h);
+		h->timer = false;
+		h->parked = false;
+		break;
+	default: /* NOTHING; CROSS answers the request: no more */
+		break;
+	}
+	if (request && action != RVCM_LINK_DO_PARK && h->parked)
+		h->parked = false; /* rvcm_contact_feed answers what the table leaves */
+}
+
+/* What must be true wherever the machine stands. */
+static void check_held(const struct held *h)
+{
+	switch (h->state) {
+	case RVCM_LINK_IDLE:
+		assert_false(h->link || h->given || h->timer || h->parked);
+		break;
+	case RVCM_LINK_BACKOFF:
+	case RVCM_LINK_CROSSED:
+		assert_true(!h->link && h->timer && !h->parked);
+		break;
+	case RVCM_LINK_OPENING:
+	case RVCM_LINK_ACCEPTING:
+		assert_true(h->link && !h->given && h->timer && !h->parked);
+		assert_int_equal(h->opener, h->state == RVCM_LINK_OPENING);
+		break;
+	case RVCM_LINK_UP:
+		assert_true(h->given && !h->down && !h->timer && !h->parked);
+		break;
+	case RVCM_LINK_BREAKING:
+		assert_true(h->given && h->down);
+		break;
+	case RVCM_LINK_CLOSING:
+		/* Either it is known to let go, or the timer sees to it. */
+		assert_true(h->given && (h->down || h->timer));
+		break;
+	default: /* CLOSED */
+		assert_false(h->link || h->given || h->timer || h->parked);
+		break;
+	}
+}
+
+static unsigned int number_of(const struct held *h)
+{
+	return (unsigned int)h->state << 6 | (unsigned int)h->link << 5 |
+	       (unsigned int)h->opener << 4 | (unsigned int)h->given << 3 |
+	       (unsigned int)h->down << 2 | (unsigned int)h->timer << 1 | (unsigned int)h->parked;
+}
+
+static struct held step_held(struct held h, enum rvcm_link_event e)
+{
+	struct rvcm_link_fsm_step st = rvcm_link_fsm_next(h.state, e);
+
+	if (e == RVCM_LINK_EV_TIMER || e == RVCM_LINK_EV_EXPIRED)
+		h.timer = false; /* it has fired */
+	if (is_release(e))
+		h.given = false;
+	h.state = st.next;
+	act(&h, st.action, is_request(e));
+	check_held(&h);
+	return h;
+}
+
+static void nothing_is_lost_on_any_way(void **state)
+{
+	static struct held todo[RVCM_LINK_STATES << 6];
+	static bool seen[RVCM_LINK_STATES << 6];
+	bool reached[RVCM_LINK_STATES] = { false };
+	size_t n = 1;
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	todo[0] = (struct held) { .state = RVCM_LINK_IDLE };
+	seen[number_of(&todo[0])] = true;
+	for (size_t i = 0; i < n; i++) {
+		reached[todo[i].state] = true;
+		for (unsigned int e = 0; e < RVCM_LINK_EVENTS; e++) {
+			struct held next;
+
+			if (!possible(&todo[i], e))
+				continue;
+			next = step_held(todo[i], e);
+			if (seen[number_of(&next)])
+				continue;
+			seen[number_of(&next)] = true;
+			todo[n++] = next;
+		}
+	}
+	for (unsigned int s = 0; s < RVCM_LINK_STATES; s++)
+		assert_true(reached[s]);
+}
+
 static void everything_has_a_name(void **state)
 {
 	(void)state;
@@ -152,6 +367,8 @@ int main(void)
 		cmocka_unit_test(crossing_is_decided_in_opening),
 		cmocka_unit_test(requests_are_never_forgotten),
 		cmocka_unit_test(no_attempt_waits_for_ever),
+		cmocka_unit_test(the_end_of_a_link_is_told),
+		cmocka_unit_test(nothing_is_lost_on_any_way),
 		cmocka_unit_test(everything_has_a_name),
 	};
 

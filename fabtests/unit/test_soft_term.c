@@ -201,6 +201,50 @@ static void a_response_stops_where_its_memory_ends(void **state)
 	soft_peer_close(&p);
 }
 
+/* An answer may fill what was asked for, and nothing else. */
+static const struct response_breach {
+	uint32_t key_xor;
+	uint64_t offset;
+	uint32_t bytes;
+	bool last;
+	uint16_t term;
+} response_breaches[] = {
+	{ 1, 0, 100, true, RVCM_SOFT_WIRE_TERM_D_STAG },
+	{ 0, 1, 99, true, RVCM_SOFT_WIRE_TERM_D_BOUNDS },
+	{ 0, 0, 101, true, RVCM_SOFT_WIRE_TERM_D_BOUNDS },
+	{ 0, 0, 99, true, RVCM_SOFT_WIRE_TERM_D_BOUNDS },
+	{ 0, 0, 100, false, RVCM_SOFT_WIRE_TERM_D_BOUNDS },
+};
+
+static void responses_are_checked(void **state)
+{
+	static const uint8_t payload[101];
+	static struct soft_peer_frame frame;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(response_breaches) / sizeof(response_breaches[0]); i++) {
+		const struct response_breach *b = &response_breaches[i];
+		struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_RESP };
+		struct rvcm_soft_wire_read_req req;
+		struct rvcm_dev_sge sge;
+		struct rvcm_dev_wr wr = { .op = RVCM_DEV_OP_READ, .n_sge = 1, .sge = &sge };
+		struct rig r;
+		uint16_t term;
+
+		up(&r, &pooled, RVCM_DEV_ACCESS_LOCAL_WRITE);
+		sge = (struct rvcm_dev_sge) { r.data + 1000, 100, r.mr };
+		assert_int_equal(r.p.ops->post(r.p.qp, &wr), 0);
+		soft_peer_take(&r.p, &frame);
+		assert_true(rvcm_soft_wire_read_req_decode(frame.payload, frame.bytes, &req,
+							   &term) > 0);
+		hdr.last = b->last;
+		hdr.stag = req.sink_stag ^ b->key_xor;
+		hdr.to = req.sink_to + b->offset;
+		soft_peer_frame(&r.p, &hdr, payload, b->bytes);
+		down(&r, b->term, RVCM_STATUS_PROTOCOL, NULL);
+	}
+}
+
 /* -- the protocol --------------------------------------------------------------------------- */
 
 static void frame_ends(const struct rvcm_soft_wire_hdr *hdr, size_t bytes, uint16_t term)
@@ -454,6 +498,7 @@ int main(void)
 		cmocka_unit_test(reads_are_checked),
 		cmocka_unit_test(a_write_stops_where_its_memory_ends),
 		cmocka_unit_test(a_response_stops_where_its_memory_ends),
+		cmocka_unit_test(responses_are_checked),
 		cmocka_unit_test(what_is_not_offered_is_an_unexpected_opcode),
 		cmocka_unit_test(no_key_can_be_invalidated_by_a_peer),
 		cmocka_unit_test(sequence_numbers_are_checked),
