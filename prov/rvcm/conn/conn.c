@@ -124,7 +124,8 @@ void rvcm_conn_fail(struct rvcm_conn_full *conn, enum rvcm_status status, int er
 	if (!conn->link || conn->failing || conn->failed)
 		return;
 	conn->failing = true;
-	if (conn->peer_bye) /* it said so: what comes after is how it went */
+	/* It said so: what comes after is how it went, unless it broke the rules. */
+	if (conn->peer_bye && status != RVCM_STATUS_PROTOCOL)
 		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 	else
 		rvcm_cause_set(&conn->cause, &conn->pub.peer, status, err, detail);
@@ -220,6 +221,32 @@ static void link_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		greet(conn);
 }
 
+/*
+ * What control saw of the end, and what the peer said before. A link that ended in order and
+ * without BYE was closed by the kernel of a process that is gone. (An acceptor that closes before
+ * it has answered HELLO cannot say BYE yet.)
+ */
+static void judge_end(struct rvcm_conn_full *conn, const struct rvcm_conn_cause *seen)
+{
+	conn->cause = *seen;
+	if (conn->peer_bye)
+		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+	else if (seen->status == RVCM_STATUS_PEER_CLOSED && conn->hello_seen)
+		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_DEAD, 0, NULL);
+	else if (seen->status == RVCM_STATUS_PEER_CLOSED)
+		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_CLOSED, 0,
+			       "it had not answered yet");
+}
+
+/* The link is lost, not closed. */
+static void count_loss(struct rvcm_carrier *carrier, const struct rvcm_conn_cause *cause)
+{
+	if (cause->status == RVCM_STATUS_PEER_CLOSED || cause->status == RVCM_STATUS_CLOSED)
+		return;
+	rvcm_stat_inc(&carrier->stats.downs);
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", cause->text);
+}
+
 static void tell_down(struct rvcm_conn_full *conn, const struct rvcm_conn_cause *cause)
 {
 	struct rvcm_carrier *carrier = conn->carrier;
@@ -241,7 +268,7 @@ static bool let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
 		;
 	ours = conn->failing || conn->failed;
 	if (!ours)
-		conn->cause = link->cause;
+		judge_end(conn, &link->cause);
 	/* From here on nothing can be sent or read any more, whatever the callbacks try. */
 	conn->pub.up = false;
 	if (link->attached) {
@@ -270,9 +297,11 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	if (conn)
 		lost = let_go(conn, link) || lost || conn->hello_seen;
 	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
-	if (conn && lost)
+	if (conn && lost) {
+		count_loss(carrier, &conn->cause);
 		tell_down(conn, &conn->cause);
-	else if (conn && conn->blocked)
+	}
+	if (conn && !lost && conn->blocked)
 		want(conn);
 }
 

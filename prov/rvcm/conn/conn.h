@@ -94,6 +94,7 @@ struct rvcm_carrier_attr {
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t linger_ns;          /* how long shutdown waits for peers */
 	uint64_t rnr_timeout_ns;
+	uint32_t pid; /* of this process; peers tell it to people */
 	struct rvcm_carrier_env env;
 	const struct rvcm_conn_sink *sink;
 	void *sink_ctx;

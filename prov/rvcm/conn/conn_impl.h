@@ -174,6 +174,7 @@ struct rvcm_conn_full {
 	uint32_t rx_next;
 	uint32_t rx_acked;
 	uint32_t rx_window;
+	uint16_t peer_slot; /* as its HELLO said */
 
 	struct rvcm_list reads;  /* not wholly posted */
 	uint32_t reads_inflight; /* pieces */

@@ -221,11 +221,6 @@ static void do_break(struct rvcm_contact *contact)
 		return;
 	link->down_posted = true;
 	link->cause = contact->cause;
-	if (contact->cause.status != RVCM_STATUS_PEER_CLOSED &&
-	    contact->cause.status != RVCM_STATUS_CLOSED) {
-		rvcm_stat_inc(&contact->carrier->stats.downs);
-		rvcm_warn(RVCM_LOG_EP_CTRL, "%s", contact->cause.text);
-	}
 	rvcm_carrier_mail_data(contact->carrier, &link->down);
 }
 

@@ -4,7 +4,6 @@
  * in this very handshake, since the MAC runs over both sides' nonces.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/le.h"
 #include "base/log.h"
@@ -27,11 +26,24 @@ int rvcm_hello_send(struct rvcm_conn_full *conn)
 					       sizeof(conn->nonce));
 	memcpy(hello.nonce, conn->nonce, sizeof(hello.nonce));
 	hello_mac(conn, conn->link->opener, hello.mac);
-	rvcm_le32_put(hello.pid, (uint32_t)getpid());
+	rvcm_le32_put(hello.pid, conn->carrier->attr.pid);
 	return rvcm_tx_control(conn, RVCM_WIRE_HELLO, &hello, sizeof(hello));
 }
 
-static const char *judge(struct rvcm_conn_full *conn, const struct rvcm_wire_hello *hello)
+/* Its form, whoever sent it. */
+static const char *judge_form(const uint8_t *data, size_t bytes, struct rvcm_wire_hello *hello)
+{
+	if (bytes < sizeof(*hello))
+		return "HELLO of a wrong length";
+	memcpy(hello, data, sizeof(*hello));
+	if (rvcm_le16_get(hello->n_rails) > RVCM_CONN_DEVS_MAX)
+		return "HELLO with too many rails";
+	if (bytes - sizeof(*hello) != rvcm_le16_get(hello->n_rails) * RVCM_WIRE_RAIL_BYTES)
+		return "HELLO of a wrong length";
+	return NULL;
+}
+
+static const char *judge_proof(struct rvcm_conn_full *conn, const struct rvcm_wire_hello *hello)
 {
 	uint8_t mac[RVCM_WIRE_MAC_BYTES];
 
@@ -45,17 +57,17 @@ static const char *judge(struct rvcm_conn_full *conn, const struct rvcm_wire_hel
 
 void rvcm_hello_receive(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
 {
+	enum rvcm_status status = RVCM_STATUS_PROTOCOL;
 	struct rvcm_wire_hello hello;
-	const char *why = "HELLO of a wrong length";
+	const char *why = judge_form(data, bytes, &hello);
 
-	if (bytes >= sizeof(hello)) {
-		memcpy(&hello, data, sizeof(hello));
-		if (bytes - sizeof(hello) == rvcm_le16_get(hello.n_rails) * RVCM_WIRE_RAIL_BYTES)
-			why = judge(conn, &hello);
+	if (!why) {
+		status = RVCM_STATUS_REJECTED_KEY;
+		why = judge_proof(conn, &hello);
 	}
 	if (why) {
 		rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
-		rvcm_conn_fail(conn, RVCM_STATUS_REJECTED_KEY, 0, why);
+		rvcm_conn_fail(conn, status, 0, why);
 		return;
 	}
 	conn->hello_seen = true;

@@ -39,8 +39,13 @@ static void receive_data(struct rvcm_conn_full *conn, const struct rvcm_wire_fra
 		.dst_slot = rvcm_le16_get(frame->dst_slot),
 	};
 
-	if (rvcm_le32_get(frame->seq) != conn->rx_next) {
-		malformed(conn, "sequence number out of order");
+	if (conn->peer_bye) {
+		malformed(conn, "a message behind BYE");
+		return;
+	}
+	/* 0 is said before the first message has told which slot is ours. */
+	if (rx.dst_slot != conn->pub.slot && rx.dst_slot != 0) {
+		malformed(conn, "a message for another endpoint");
 		return;
 	}
 	if (conn->rx_next - conn->rx_acked >= conn->rx_window) {
@@ -65,6 +70,9 @@ static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_
 	case RVCM_WIRE_BYE:
 		conn->peer_bye = true;
 		break;
+	case RVCM_WIRE_HELLO:
+		malformed(conn, "a second HELLO");
+		break;
 	default:
 		malformed(conn, "unknown kind of frame");
 		break;
@@ -75,11 +83,30 @@ static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_
 static bool receive_hello(struct rvcm_conn_full *conn, const struct rvcm_wire_frame *frame,
 			  const uint8_t *payload, size_t bytes)
 {
-	if (frame->kind == RVCM_WIRE_HELLO)
-		rvcm_hello_receive(conn, payload, bytes);
-	else
+	uint16_t slot = rvcm_le16_get(frame->src_slot);
+
+	if (frame->kind != RVCM_WIRE_HELLO)
 		malformed(conn, "does not begin with HELLO");
+	else if (slot >= RVCM_CONN_SLOTS_MAX)
+		malformed(conn, "comes from a slot that cannot be");
+	else
+		rvcm_hello_receive(conn, payload, bytes);
+	conn->peer_slot = slot;
 	return conn->hello_seen;
+}
+
+/*
+ * A link is ordered and loses nothing, so every frame says the number that is expected: DATA its
+ * own, others the next one's. All of a link come from one endpoint.
+ */
+static const char *judge_frame(const struct rvcm_conn_full *conn,
+			       const struct rvcm_wire_frame *frame)
+{
+	if (rvcm_le32_get(frame->seq) != conn->rx_next)
+		return "sequence number out of order";
+	if (rvcm_le16_get(frame->src_slot) != conn->peer_slot)
+		return "comes from another endpoint than before";
+	return NULL;
 }
 
 void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
@@ -87,6 +114,7 @@ void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t by
 	const struct rvcm_wire_frame *frame = (const void *)data;
 	const uint8_t *payload = data + sizeof(*frame);
 	bool first = !conn->hello_seen;
+	const char *why;
 
 	if (bytes < sizeof(*frame) || frame->flags != 0) {
 		malformed(conn, "bad frame header");
@@ -95,6 +123,11 @@ void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t by
 	bytes -= sizeof(*frame);
 	if (first && !receive_hello(conn, frame, payload, bytes))
 		return;
+	why = judge_frame(conn, frame);
+	if (why) {
+		malformed(conn, why);
+		return;
+	}
 	/* An acceptor's HELLO acknowledges what came behind the opener's; it may be the only one
 	 * to. */
 	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {

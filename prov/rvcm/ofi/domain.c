@@ -220,6 +220,7 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 			.connect_timeout_ns = params->connect_timeout * RVCM_CLOCK_NS_PER_MS,
 			.linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS,
 			.rnr_timeout_ns = params->rnr_timeout * RVCM_CLOCK_NS_PER_MS,
+			.pid = (uint32_t)getpid(),
 			.env = {
 				.now_ns = env_now,
 				.random = env_random,
