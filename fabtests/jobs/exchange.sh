@@ -25,6 +25,8 @@ job "2 ranks, provider named" 2 "${named[@]}" "$program"
 job "4 ranks" 4 "${forced[@]}" "$program"
 job "2 ranks, no configuration files" 2 "${forced[@]}" --mca mca_base_param_files none "$program"
 FI_RVCM_WINDOW=4 FI_RVCM_EAGER_SIZE=0 FI_RVCM_UNEXPECTED_SIZE=0 job "4 ranks, no room" 4 "${forced[@]}" "$program"
+FI_RVCM_TX_SIZE=1 job "2 ranks, one send at a time" 2 "${forced[@]}" "$program"
+FI_RVCM_TX_SIZE=1 FI_RVCM_WINDOW=4 FI_RVCM_EAGER_SIZE=0 job "2 ranks, one announcement at a time" 2 "${forced[@]}" "$program"
 job "2 ranks, several threads" 2 "${forced[@]}" "$program" -t
 
 # Messages that still wait for their turn when MPI ends: they must arrive and be counted.  A race, so several times.

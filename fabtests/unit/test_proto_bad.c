@@ -8,6 +8,7 @@
 #include "unit/proto_world.h"
 #include "base/le.h"
 #include "proto/message.h"
+#include "proto/proto_impl.h"
 
 #define TAGGED RVCM_EP_TAGGED
 #define ANY    RVCM_EP_SOURCE_NONE
@@ -223,6 +224,53 @@ static void nonsense_for_a_closing_endpoint(void **state)
 	world_close(w);
 }
 
+/* Node 0 was told to announce, and goes on sending. */
+static void eager_without_end(void **state)
+{
+	struct world *w = world_new();
+	uint8_t eager[16 + 200] = { HDR(1, 0, 0) };
+	/* budget, and four windows of 16 of the longest messages, each with its object */
+	size_t most = (4000 + 4 * 16 * (1024 + sizeof(struct rvcm_held))) / 200;
+	struct rvcm_conn *conn;
+	size_t n = 0;
+
+	(void)state;
+	w->unexpected_bytes_max = 4000;
+	world_open(w);
+	world_connect(w, 0, 1);
+	conn = world_conn(w, 1, 0);
+	for (; n <= most && !w->net.faults; n++) {
+		fake_conn_inject(conn, eager, sizeof(eager));
+		rvcm_engine_progress(w->nodes[1].engine);
+	}
+	assert_in_range(n, 4000 / 200 + 3 * 16, most);
+	world_run(w);
+	assert_int_equal(w->net.faults, 1);
+	assert_int_equal(w->net.fault_status, RVCM_STATUS_PROTOCOL);
+	assert_non_null(strstr(w->net.fault_text, "eagerly"));
+	world_connect(w, 2, 1);
+	world_close(w);
+}
+
+/* Empty messages are eager whatever was said: they are no breach, however many there are. */
+static void empty_messages_without_end(void **state)
+{
+	struct world *w = world_new();
+	uint8_t eager[16] = { HDR(1, 0, 0) };
+
+	(void)state;
+	w->unexpected_bytes_max = 4000;
+	world_open(w);
+	world_connect(w, 0, 1);
+	for (size_t n = 0; n < 3000; n++) {
+		fake_conn_inject(world_conn(w, 1, 0), eager, sizeof(eager));
+		rvcm_engine_progress(w->nodes[1].engine);
+	}
+	world_run(w);
+	assert_int_equal(w->net.faults, 0);
+	world_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +279,8 @@ int main(void)
 		cmocka_unit_test(fin_twice),
 		cmocka_unit_test(a_huge_claim_is_only_truncated),
 		cmocka_unit_test(nonsense_for_a_closing_endpoint),
+		cmocka_unit_test(eager_without_end),
+		cmocka_unit_test(empty_messages_without_end),
 	};
 
 	return cmocka_run_group_tests_name("proto_bad", tests, NULL, NULL);

@@ -203,6 +203,49 @@ static void more_than_tx_max_is_eagain(void **state)
 	world_close(w);
 }
 
+/* Two sides that each announce a message first, with room for one, and receive afterwards. */
+static void an_announced_message_takes_no_room(void **state)
+{
+	struct world *w = world_new();
+	char out[2][300], in[2][300];
+
+	(void)state;
+	w->tx_max = 1;
+	world_open(w);
+	for (int i = 0; i < 2; i++) {
+		world_fill(out[i], 300, (uint32_t)i);
+		assert_int_equal(world_send(w, i, !i, out[i], 300, 1, 0, CTX(0)), 0);
+	}
+	world_run(w);
+	for (int i = 0; i < 2; i++) /* announced, and there is room again: eager, and longer */
+		assert_int_equal(world_send(w, i, !i, out[i], 8, 2, 0, CTX(1)), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(world_send(w, i, i, out[i], 300, 3, 0, CTX(2)), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(world_send(w, i, !i, out[i], 300, 4, 0, CTX(3)), 0);
+	for (int i = 0; i < 2; i++) {
+		world_expect(w, i, CTX(1), OK, 0);
+		world_none(w, i);
+		assert_int_equal(world_recv(w, i, in[i], 300, ANY, 1, 0, CTX(4)), 0);
+	}
+	world_run(w);
+	for (int i = 0; i < 2; i++) {
+		world_check(in[i], 300, (uint32_t)!i);
+		assert_int_equal(world_recv(w, i, in[i], 300, ANY, 3, 0, CTX(5)), 0);
+		world_check(in[i], 300, (uint32_t)i);
+	}
+	for (int i = 0; i < 2; i++) {
+		const void *first = world_take(w, i)->comp.op_context; /* in either order */
+
+		assert_true(first == CTX(0) || first == CTX(4));
+		world_expect(w, i, first == CTX(0) ? CTX(4) : CTX(0), OK,
+			     first == CTX(0) ? 300 : 0);
+		world_expect(w, i, CTX(2), OK, 0);
+		world_expect(w, i, CTX(5), OK, 300);
+	}
+	world_close(w);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
 	struct world *w = open_world();
@@ -503,6 +546,7 @@ int main(void)
 		cmocka_unit_test(without_credit_the_order_is_kept),
 		cmocka_unit_test(more_is_passed_on_at_once_or_not_at_all),
 		cmocka_unit_test(more_than_tx_max_is_eagain),
+		cmocka_unit_test(an_announced_message_takes_no_room),
 		cmocka_unit_test(bad_arguments_are_refused),
 		cmocka_unit_test(success_is_reported_only_if_asked_for),
 		cmocka_unit_test(zero_bytes_are_a_message),

@@ -160,8 +160,10 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 		return rc;
 	rvcm_lock_acquire(&ep->domain->lock);
 	rc = rvcm_ep_open(&attr, &ep->ep);
-	if (!rc)
+	if (!rc) {
 		ep->name = *rvcm_ep_name(ep->ep);
+		ep->tx.beyond = rvcm_ep_parted(ep->ep);
+	}
 	rvcm_lock_release(&ep->domain->lock);
 	rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL, "endpoint %s: %s",
 		 rvcm_addr_format(&ep->name, text, sizeof(text)), rc ? strerror(-rc) : "enabled");
@@ -309,7 +311,10 @@ static int check_info(const struct rvcm_domain *domain, const struct fi_info *in
 
 static void init_sides(struct rvcm_endpoint *ep, const struct fi_info *info)
 {
+	static const uint32_t none;
 	size_t tx_size = ep->domain->tx_size, rx_size = ep->domain->rx_size;
+
+	ep->tx.beyond = ep->rx.beyond = &none;
 
 	if (info->tx_attr) {
 		ep->tx.op_flags = info->tx_attr->op_flags;

@@ -22,9 +22,10 @@ struct rvcm_endpoint_side {
 	uint32_t promised; /* completions that the queue keeps room for; at least as many as are due
 			    */
 	uint32_t promise_max;
-	bool selective;    /* FI_SELECTIVE_COMPLETION */
-	uint64_t op_flags; /* the application's default flags */
-	uint32_t flags;    /* the same as enum rvcm_ep_flag, for calls without flags */
+	const uint32_t *beyond; /* the engine's: operations that may exist beyond promise_max */
+	bool selective;         /* FI_SELECTIVE_COMPLETION */
+	uint64_t op_flags;      /* the application's default flags */
+	uint32_t flags;         /* the same as enum rvcm_ep_flag, for calls without flags */
 };
 
 struct rvcm_endpoint {
@@ -81,8 +82,9 @@ static inline int rvcm_endpoint_peer(struct rvcm_endpoint *ep, fi_addr_t number,
 
 /*
  * Promises. Completions that the application did not ask for do not come back, so a side may
- * believe in more outstanding operations than there are, but never in fewer: not more than size of
- * them are, and promise_max is size + 1, so that one promise can be taken back when a call fails.
+ * believe in more outstanding operations than there are, but never in fewer: not more than size and
+ * *beyond of them are, and promise_max is size + 1, so that one promise can be taken back when a
+ * call fails.
  */
 static inline int rvcm_endpoint_promise(struct rvcm_endpoint_side *side)
 {
@@ -90,7 +92,7 @@ static inline int rvcm_endpoint_promise(struct rvcm_endpoint_side *side)
 
 	if (!side->cq)
 		return -FI_ENOCQ;
-	if (side->promised == side->promise_max)
+	if (side->promised >= side->promise_max + *side->beyond)
 		return 0;
 	rc = rvcm_cq_promise(side->cq);
 	side->promised += !rc;

@@ -73,6 +73,17 @@ static const struct rvcm_conn_sink sink = {
 	.down = down,
 };
 
+/*
+ * A peer may be ahead of EAGER_OFF by what it had credit for when we exceeded the budget, and by
+ * another window until it has read what we said; both ends of that are rounded up.
+ */
+static size_t hard_limit(const struct rvcm_engine_attr *attr)
+{
+	size_t most = attr->carrier.message_bytes_max + sizeof(struct rvcm_held);
+
+	return attr->unexpected_bytes_max + 4 * (size_t)attr->carrier.window_max * most;
+}
+
 static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr)
 {
 	size_t room = attr->carrier.message_bytes_max - sizeof(struct rvcm_message_hdr) -
@@ -82,6 +93,7 @@ static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr
 	engine->linger_ns = attr->carrier.linger_ns;
 	engine->eager_max = attr->eager_bytes_max < room ? attr->eager_bytes_max : room;
 	engine->unexpected_max = attr->unexpected_bytes_max;
+	engine->unexpected_hard = hard_limit(attr);
 	engine->env.random(engine->env.ctx, &engine->seed, sizeof(engine->seed));
 	rvcm_store_init(&engine->store);
 }

@@ -79,6 +79,11 @@ const struct rvcm_addr *rvcm_ep_name(const struct rvcm_ep *ep)
 	return &ep->name;
 }
 
+const uint32_t *rvcm_ep_parted(const struct rvcm_ep *ep)
+{
+	return &ep->tx_parted;
+}
+
 void rvcm_ep_stats(const struct rvcm_ep *ep, struct rvcm_ep_stats *stats)
 {
 	rvcm_stat_copy((uint64_t *)stats, (const uint64_t *)&ep->stats,

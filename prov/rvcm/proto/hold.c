@@ -62,12 +62,22 @@ static void hold(struct rvcm_held *held)
 	budget_changed(peer);
 }
 
+/* Empty messages are eager whatever we said, and are nobody's breach. */
+static bool is_too_much(const struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	return msg->op == RVCM_MESSAGE_EAGER && msg->length != 0 &&
+	       peer->held_bytes > peer->ep->engine->unexpected_hard;
+}
+
 int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	bool eager = msg->op == RVCM_MESSAGE_EAGER;
-	struct rvcm_held *held = new_held(peer, eager ? RVCM_HELD_EAGER : RVCM_HELD_RTS, msg->flags,
-					  msg->tag, msg->data, msg->length);
+	struct rvcm_held *held;
 
+	if (is_too_much(peer, msg))
+		return -EDQUOT;
+	held = new_held(peer, eager ? RVCM_HELD_EAGER : RVCM_HELD_RTS, msg->flags, msg->tag,
+			msg->data, msg->length);
 	if (!held)
 		return -ENOMEM;
 	if (!eager) {

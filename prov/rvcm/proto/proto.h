@@ -80,7 +80,7 @@ struct rvcm_ep_sink {
 struct rvcm_ep_attr {
 	struct rvcm_engine *engine;
 	struct rvcm_addr name; /* where to listen: see rvcm_carrier_listen */
-	uint32_t tx_max;       /* sends in flight, then -EAGAIN */
+	uint32_t tx_max;       /* sends in flight, then -EAGAIN; announced ones do not count */
 	uint32_t rx_max;       /* receives posted, then -EAGAIN */
 	size_t inject_bytes_max;
 	const struct rvcm_ep_sink *sink;
@@ -103,6 +103,9 @@ struct rvcm_ep_stats {
 };
 
 int rvcm_ep_open(const struct rvcm_ep_attr *attr, struct rvcm_ep **ep);
+
+/* How many sends exist beyond tx_max's count, for they only wait for their receivers. */
+const uint32_t *rvcm_ep_parted(const struct rvcm_ep *ep);
 
 /* The endpoint's name, to be told to peers. */
 const struct rvcm_addr *rvcm_ep_name(const struct rvcm_ep *ep);

@@ -43,9 +43,10 @@ struct rvcm_engine {
 	struct rvcm_mr_domain *mr;
 	struct rvcm_carrier_env env;
 	uint64_t linger_ns;
-	uint64_t seed;         /* of hash tables */
-	size_t eager_max;      /* bytes of payload */
-	size_t unexpected_max; /* bytes held per peer */
+	uint64_t seed;          /* of hash tables */
+	size_t eager_max;       /* bytes of payload */
+	size_t unexpected_max;  /* bytes held per peer */
+	size_t unexpected_hard; /* that a peer which keeps the rules cannot exceed */
 	struct rvcm_store store;
 	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
 };
@@ -60,8 +61,9 @@ struct rvcm_ep {
 	size_t inject_max;
 	uint32_t tx_max;
 	uint32_t rx_max;
-	uint32_t tx_count; /* sends that exist */
-	uint32_t rx_count; /* receives not completed */
+	uint32_t tx_count;  /* sends that exist and are not parted */
+	uint32_t tx_parted; /* sends that only wait for their receiver */
+	uint32_t rx_count;  /* receives not completed */
 	const struct rvcm_ep_sink *sink;
 	void *sink_ctx;
 	struct rvcm_match match[2]; /* fi_msg(3), fi_tagged(3): by RVCM_EP_TAGGED */
@@ -105,6 +107,7 @@ struct rvcm_send {
 	void *copy;         /* of the payload, ours; then iov is it */
 	struct rvcm_mr *mr; /* announced */
 	uint32_t id;        /* announced; else 0 */
+	bool parted;        /* takes no part of tx_max any more */
 	uint32_t mark;      /* delivering: see rvcm_conn_confirm */
 };
 
@@ -209,6 +212,8 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 int rvcm_send_own(struct rvcm_send *send);
 /* Report how the operation ended. */
 void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const struct rvcm_why *why);
+/* It waits for nothing but its receiver: it is not counted against tx_max any more. */
+void rvcm_send_part(struct rvcm_send *send);
 void rvcm_send_free(struct rvcm_send *send);
 /* Report and free. */
 void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why);
@@ -233,7 +238,8 @@ void rvcm_recv_end(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm
 
 /* -- hold.c -- */
 
-/* Hold an eager message or an announcement of the peer. -ENOMEM. */
+/* Hold an eager message or an announcement of the peer. -ENOMEM; -EDQUOT: it was told to announce.
+ */
 int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg);
 /* Hold a copy of what is sent to ourselves. -ENOMEM. */
 int rvcm_hold_copy(const struct rvcm_ep_tx *tx, size_t length);

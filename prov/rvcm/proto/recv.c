@@ -153,6 +153,19 @@ int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 
 /* -- messages ----------------------------------------------------------------------------- */
 
+/* It was accepted and can be neither dropped nor given back. */
+static const char *hold(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	int rc = rvcm_hold_message(peer, msg);
+
+	if (rc == -EDQUOT)
+		return "sends eagerly far beyond what it was told to";
+	if (rc)
+		rvcm_conn_fault(peer->conn, RVCM_STATUS_NO_MEMORY,
+				"no memory to hold an unexpected message");
+	return NULL;
+}
+
 static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_ep *ep = peer->ep;
@@ -163,13 +176,8 @@ static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	if (ep->closing)
 		return NULL;
 	found = rvcm_match_arrive(match, msg->tag, peer->source);
-	if (!found) {
-		/* It was accepted and can be neither dropped nor given back. */
-		if (rvcm_hold_message(peer, msg))
-			rvcm_conn_fault(peer->conn, RVCM_STATUS_NO_MEMORY,
-					"no memory to hold an unexpected message");
-		return NULL;
-	}
+	if (!found)
+		return hold(peer, msg);
 	recv = rvcm_recv_of(found);
 	rvcm_recv_bind(recv, peer, msg->flags, msg->tag, msg->data, msg->length);
 	if (msg->op == RVCM_MESSAGE_EAGER)

@@ -77,6 +77,7 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	rvcm_conn_commit(peer->conn, peer->slot, bytes, false);
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->announced, &send->node);
+	rvcm_send_part(send);
 	rvcm_stat_inc(&peer->ep->stats.tx_rndv);
 	return 0;
 }

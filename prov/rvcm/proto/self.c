@@ -42,6 +42,8 @@ static int wait_for_receive(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, siz
 		rvcm_send_free(send);
 		return -EAGAIN;
 	}
+	if (!own) /* a copy costs memory, of which tx_max sets the limit */
+		rvcm_send_part(send);
 	return 0;
 }
 

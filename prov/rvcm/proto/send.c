@@ -13,6 +13,8 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 
+#define PARTED_MAX 65536u /* as many again as anybody has in flight */
+
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
 static enum rvcm_choose choose(const struct rvcm_ep_tx *tx, size_t length)
@@ -73,7 +75,7 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 {
 	struct rvcm_send *send;
 
-	if (ep->tx_count >= ep->tx_max)
+	if (ep->tx_count >= ep->tx_max || ep->tx_parted >= PARTED_MAX)
 		return NULL;
 	send = rvcm_pool_get(&ep->sends);
 	if (!send)
@@ -88,7 +90,22 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 	send->copy = NULL;
 	send->mr = NULL;
 	send->id = 0;
+	send->parted = false;
 	return send;
+}
+
+/*
+ * When an announced message is fetched is up to its receiver, and that may well be after it has
+ * received another message of ours. If announced messages filled tx_max, two processes that each
+ * announce, and only then post receives, would wait for each other for ever.
+ */
+void rvcm_send_part(struct rvcm_send *send)
+{
+	struct rvcm_ep *ep = send->tx.peer->ep;
+
+	send->parted = true;
+	ep->tx_parted++;
+	ep->tx_count--;
 }
 
 int rvcm_send_own(struct rvcm_send *send)
@@ -116,8 +133,11 @@ void rvcm_send_free(struct rvcm_send *send)
 	rvcm_store_put(&ep->engine->store, send->copy, send->length);
 	if (send->id)
 		rvcm_idmap_free(&ep->ids, send->id);
+	if (send->parted)
+		ep->tx_parted--;
+	else
+		ep->tx_count--;
 	rvcm_pool_put(&ep->sends, send);
-	ep->tx_count--;
 }
 
 void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why)
