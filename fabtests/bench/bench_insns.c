@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bench_insns one|window: how many instructions a tagged message of 8 bytes costs above the device,
+ * on both sides together, with its acknowledgements. Two engines on simulated devices, so that
+ * nothing depends on time. To be run by bench_insns.sh under callgrind, which counts what runs in
+ * functions named inside_* but not below those named outside_*.
+ *
+ *	one      a message there, a message back
+ *	window   64 messages one way, then one back
+ *
+ * What is counted: posting receives and sends, and progress when there is something to do. What is
+ * not: the device, and progress that finds nothing.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "proto/proto.h"
+#include "sim/sim.h"
+
+#define WARM_UP  2000u
+#define MESSAGES 20000u
+#define WINDOW   64u
+
+struct side {
+	struct rvcm_dev *dev;
+	struct rvcm_dev_ops ops; /* the device's, with what the data side calls behind outside_* */
+	const struct rvcm_dev_ops *below;
+	struct rvcm_engine *engine;
+	struct rvcm_ep *ep;
+	struct rvcm_peer *peer;
+	uint32_t received;
+};
+
+static struct sim_net *net;
+static struct side sides[2];
+static uint64_t calls; /* of the device */
+
+static void fine(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "bench_insns: %s\n", what);
+	exit(1);
+}
+
+/* -- the device is not counted ------------------------------------------------------------- */
+
+int outside_step(void);
+int outside_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
+int outside_flush(struct rvcm_dev_qp *qp);
+int outside_poll(struct rvcm_dev_cq *cq, struct rvcm_dev_wc *wc, int n);
+void outside_release(struct rvcm_dev_pool *pool, void *rx);
+
+static const struct rvcm_dev_ops *below(const struct rvcm_dev *dev)
+{
+	return sides[dev != sides[0].dev].below;
+}
+
+__attribute__((noinline)) int outside_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr)
+{
+	int rc = below(qp->dev)->post(qp, wr);
+
+	calls++; /* and no tail call, which would count the device */
+	return rc;
+}
+
+__attribute__((noinline)) int outside_flush(struct rvcm_dev_qp *qp)
+{
+	int rc = below(qp->dev)->flush(qp);
+
+	calls++;
+	return rc;
+}
+
+__attribute__((noinline)) int outside_poll(struct rvcm_dev_cq *cq, struct rvcm_dev_wc *wc, int n)
+{
+	int rc = below(cq->dev)->cq_poll(cq, wc, n);
+
+	calls++;
+	return rc;
+}
+
+__attribute__((noinline)) void outside_release(struct rvcm_dev_pool *pool, void *rx)
+{
+	below(pool->dev)->rx_release(pool, rx);
+	calls++;
+}
+
+/* Move time on until somebody has something to do: bit i is set if sides[i] has. */
+static int step(void)
+{
+	int busy;
+
+	while (!(busy = sim_dev_busy(sides[0].dev) | sim_dev_busy(sides[1].dev) << 1))
+		fine(sim_step(net), "nothing is left to happen");
+	return busy;
+}
+
+__attribute__((noinline)) int outside_step(void)
+{
+	int busy = step();
+
+	fine(busy, "nobody is busy"); /* and no tail call */
+	return busy;
+}
+
+/* -- set-up -------------------------------------------------------------------------------- */
+
+static uint64_t env_now(void *ctx)
+{
+	(void)ctx;
+	return sim_now(net);
+}
+
+static void env_random(void *ctx, void *buf, size_t bytes)
+{
+	(void)ctx;
+	for (size_t i = 0; i < bytes; i++)
+		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(sim_net_rng(net));
+}
+
+static void env_wake(void *ctx)
+{
+	(void)ctx;
+}
+
+static void complete(void *ctx, const struct rvcm_ep_comp *comp)
+{
+	fine(comp->status == RVCM_STATUS_OK, "an operation failed");
+	((struct side *)ctx)->received += !(comp->flags & RVCM_EP_SEND);
+}
+
+static uint64_t source(void *ctx, const struct rvcm_addr *name)
+{
+	(void)ctx;
+	(void)name;
+	return 0;
+}
+
+static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+
+static void side_open(struct side *side)
+{
+	struct rvcm_engine_attr attr = {
+		.carrier = {
+			.devs = &side->dev,
+			.n_devs = 1,
+			.message_bytes_max = 4096,
+			.window_max = WINDOW,
+			.connect_timeout_ns = SIM_S,
+			.linger_ns = SIM_S,
+			.rnr_timeout_ns = SIM_S,
+			.env = { env_now, env_random, env_wake, env_wake, NULL },
+		},
+		.eager_bytes_max = 1024,
+		.unexpected_bytes_max = 1 << 20,
+	};
+	struct rvcm_ep_attr ep = {
+		.tx_max = 1024,
+		.rx_max = 1024,
+		.inject_bytes_max = 64,
+		.sink = &sink,
+		.sink_ctx = side,
+	};
+
+	side->dev = sim_dev_open(net, NULL);
+	fine(!rvcm_engine_open(&attr, &side->engine), "rvcm_engine_open");
+	ep.engine = side->engine;
+	fine(!rvcm_ep_open(&ep, &side->ep), "rvcm_ep_open");
+}
+
+/*
+ * From now on the device is behind outside_*; not before, since callgrind toggles: outside of
+ * inside, these functions are what it would count.
+ */
+static void hide(struct side *side)
+{
+	side->below = side->dev->ops;
+	side->ops = *side->below;
+	side->ops.post = outside_post;
+	side->ops.flush = outside_flush;
+	side->ops.cq_poll = outside_poll;
+	side->ops.rx_release = outside_release;
+	side->dev->ops = &side->ops;
+}
+
+/* Connecting and closing need the control side too. */
+static void turn(void)
+{
+	for (int i = 0; i < 2; i++) {
+		rvcm_engine_progress(sides[i].engine);
+		rvcm_carrier_control(rvcm_engine_carrier(sides[i].engine));
+	}
+	sim_step_by(net, sim_now(net) + SIM_MS);
+}
+
+static void side_close(struct side *side)
+{
+	rvcm_ep_shutdown(side->ep);
+	while (!rvcm_ep_quiet(side->ep))
+		turn();
+	rvcm_ep_close(side->ep);
+}
+
+/* -- what is counted ----------------------------------------------------------------------- */
+
+void inside(uint32_t messages, uint32_t window);
+
+static uint8_t buffer[8];
+static const struct rvcm_ep_iov iov = { buffer, sizeof(buffer) };
+
+static void post_send(struct side *side)
+{
+	const struct rvcm_ep_tx tx = {
+		.peer = side->peer,
+		.iov = &iov,
+		.n_iov = 1,
+		.flags = RVCM_EP_TAGGED | RVCM_EP_COMPLETION,
+		.tag = 1,
+	};
+
+	fine(!rvcm_ep_send(side->ep, &tx), "rvcm_ep_send");
+}
+
+static void post_recv(struct side *side)
+{
+	const struct rvcm_ep_rx rx = {
+		.source = RVCM_EP_SOURCE_NONE,
+		.iov = &iov,
+		.n_iov = 1,
+		.flags = RVCM_EP_TAGGED | RVCM_EP_COMPLETION,
+		.tag = 1,
+	};
+
+	fine(!rvcm_ep_recv(side->ep, &rx), "rvcm_ep_recv");
+}
+
+static void transfer(struct side *from, struct side *to, uint32_t n, int (*wait)(void))
+{
+	to->received = 0;
+	for (uint32_t i = 0; i < n; i++)
+		post_recv(to);
+	for (uint32_t i = 0; i < n; i++)
+		post_send(from);
+	while (to->received < n) {
+		int busy = wait();
+
+		for (int i = 0; i < 2; i++)
+			if (busy & 1 << i)
+				rvcm_engine_progress(sides[i].engine);
+	}
+}
+
+__attribute__((noinline)) void inside(uint32_t messages, uint32_t window)
+{
+	for (uint32_t i = 0; i < messages; i += window + 1) {
+		transfer(&sides[0], &sides[1], window, outside_step);
+		transfer(&sides[1], &sides[0], 1, outside_step);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sim_conf conf = { .seed = 1, .eager_polls = true };
+	uint32_t window = argc == 2 && !strcmp(argv[1], "window") ? WINDOW : 1;
+
+	fine(argc == 2 && (window > 1 || !strcmp(argv[1], "one")), "usage: bench_insns one|window");
+	net = sim_net_open(&conf);
+	side_open(&sides[0]);
+	side_open(&sides[1]);
+	for (int i = 0; i < 2; i++)
+		fine(!rvcm_ep_peer(sides[i].ep, rvcm_ep_name(sides[!i].ep), 0, &sides[i].peer),
+		     "rvcm_ep_peer");
+	/* Connect, and let windows and pools grow to what they will be. */
+	post_recv(&sides[1]);
+	post_send(&sides[0]);
+	while (!sides[1].received)
+		turn();
+	for (uint32_t i = 0; i < WARM_UP; i += window + 1) {
+		transfer(&sides[0], &sides[1], window, step);
+		transfer(&sides[1], &sides[0], 1, step);
+	}
+	hide(&sides[0]);
+	hide(&sides[1]);
+	inside(MESSAGES, window);
+	for (int i = 0; i < 2; i++)
+		sides[i].dev->ops = sides[i].below;
+	printf("%u %llu\n", (MESSAGES + window) / (window + 1) * (window + 1),
+	       (unsigned long long)calls);
+	side_close(&sides[0]);
+	side_close(&sides[1]);
+	for (int i = 0; i < 2; i++) {
+		rvcm_engine_close(sides[i].engine);
+		sides[i].dev->ops->close(sides[i].dev);
+	}
+	sim_net_close(net);
+	return 0;
+}
