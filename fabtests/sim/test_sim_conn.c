@@ -190,6 +190,7 @@ static void node_open(struct node *node, int index)
 		.n_devs = 1,
 		.message_bytes_max = MESSAGE_MAX,
 		.window_max = world->window_max,
+		.hold = index % 2,
 		.connect_timeout_ns = 8 * SIM_S,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
@@ -318,7 +319,8 @@ static void send_one(struct world *world, struct peer *peer)
 		buf[i] = pattern(peer->tx_session, peer->tx_number, i);
 	peer->tx_number++;
 	peer->tx_left--;
-	rvcm_conn_commit(peer->conn, 0, bytes, false);
+	rvcm_conn_commit(peer->conn, 0, bytes,
+			 (enum rvcm_conn_when)rvcm_rng_below(sim_net_rng(world->net), 3));
 	if (rvcm_rng_below(sim_net_rng(world->net), 4) == 0)
 		peer->wanted = rvcm_conn_confirm(peer->conn);
 }

@@ -193,6 +193,7 @@ static void engine_open(struct world *w, struct engine *engine, uint64_t seed)
 			.n_devs = 1,
 			.message_bytes_max = EAGER_MAX + 24,
 			.window_max = windows[seed % 4],
+			.hold = seed % 3,
 			.connect_timeout_ns = 5 * SIM_S,
 			.linger_ns = SIM_S,
 			.rnr_timeout_ns = SIM_S,

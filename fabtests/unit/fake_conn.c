@@ -141,6 +141,11 @@ static enum rvcm_status do_read(struct fake_net *net, const struct rvcm_conn_rea
 
 /* -- carriers ----------------------------------------------------------------------------- */
 
+void rvcm_carrier_flush(struct rvcm_carrier *carrier)
+{
+	(void)carrier;
+}
+
 int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier **carrier)
 {
 	struct rvcm_carrier *c = calloc(1, sizeof(*c));
@@ -506,7 +511,8 @@ static void push(struct fake_conn *to, const void *data, size_t bytes, bool coun
 	rvcm_list_add_tail(&to->rx, &msg->node);
 }
 
-void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes, bool more)
+void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes,
+		      enum rvcm_conn_when when)
 {
 	struct fake_conn *conn = full(pub);
 	struct fake_net *net = conn->carrier->net;
@@ -514,7 +520,7 @@ void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes, bo
 	assert_non_null(conn->reserved);
 	assert_true(bytes <= conn->reserved_bytes);
 	assert_true(dst_slot == 0 || dst_slot == conn->other->pub.slot);
-	net->more = more;
+	net->more = when == RVCM_CONN_MORE;
 	if (net->tap)
 		net->tap(net->tap_ctx, pub, conn->reserved, bytes);
 	push(conn->other, conn->reserved, bytes, true);

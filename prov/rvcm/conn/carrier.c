@@ -114,6 +114,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	rvcm_hash_init(&carrier->contacts, contact_eq, carrier->hash_seed);
 	rvcm_timer_queue_init(&carrier->timers);
 	rvcm_list_init(&carrier->work);
+	rvcm_list_init(&carrier->held);
 	rvcm_list_init(&carrier->ended);
 	rvcm_buf_pool_init(&carrier->bufs, carrier);
 	rvcm_pool_init(&carrier->reads, sizeof(struct rvcm_read), 0, 64, 0);
@@ -254,16 +255,27 @@ static int read_mail(struct rvcm_carrier *carrier)
 	return n;
 }
 
+void rvcm_carrier_flush(struct rvcm_carrier *carrier)
+{
+	carrier->turn++;
+	rvcm_hold_flush_all(carrier);
+}
+
 int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 {
 	int n = 0;
 
+	/* What waits leaves before the polling, what comes of that behind it. */
+	rvcm_carrier_flush(carrier);
+	carrier->progressing = true;
 	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
 		n += rvcm_poll_dev(&carrier->devs[i]);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
 	if (!rvcm_list_empty(&carrier->work))
 		n += rvcm_work_run(carrier);
+	carrier->progressing = false;
+	rvcm_hold_flush_all(carrier);
 	return n;
 }
 

@@ -28,6 +28,7 @@ static struct rvcm_conn_full *create(struct rvcm_carrier *carrier, const struct 
 	conn->pub.slot = key->slot;
 	conn->carrier = carrier;
 	rvcm_list_init(&conn->work);
+	rvcm_list_init(&conn->hold);
 	rvcm_list_init(&conn->replay);
 	rvcm_list_init(&conn->pending);
 	rvcm_list_init(&conn->reads);
@@ -76,6 +77,7 @@ static void free_one(struct rvcm_conn_full *conn, void *arg)
 	(void)arg;
 	rvcm_hash_del(&conn->carrier->conns, &conn->node);
 	rvcm_list_del(&conn->work);
+	rvcm_list_del(&conn->hold);
 	rvcm_mem_free(conn);
 }
 
@@ -88,7 +90,8 @@ static void check_drained(struct rvcm_conn_full *conn, void *arg)
 {
 	bool *drained = arg;
 
-	if (conn->link && !conn->failed && (!rvcm_list_empty(&conn->pending) || conn->bye_due))
+	if (conn->link && !conn->failed &&
+	    (!rvcm_list_empty(&conn->pending) || conn->held || conn->bye_due))
 		*drained = false;
 }
 
@@ -353,9 +356,10 @@ void *rvcm_conn_reserve(struct rvcm_conn *pub, size_t bytes)
 	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
 }
 
-void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes, bool more)
+void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes,
+		      enum rvcm_conn_when when)
 {
-	rvcm_tx_commit(rvcm_conn_full(pub), dst_slot, bytes, more);
+	rvcm_tx_commit(rvcm_conn_full(pub), dst_slot, bytes, when);
 }
 
 void rvcm_conn_cancel(struct rvcm_conn *pub)

@@ -89,8 +89,9 @@ struct rvcm_carrier_attr {
 	struct rvcm_dev *const *devs; /* in order of preference; they outlive the carrier */
 	uint32_t n_devs;
 	uint8_t job_key[RVCM_CONN_KEY_BYTES];
-	size_t message_bytes_max;    /* longest message that reserve can give */
-	uint32_t window_max;         /* messages in flight to one peer */
+	size_t message_bytes_max; /* longest message that reserve can give */
+	uint32_t window_max;      /* messages in flight to one peer */
+	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t linger_ns;          /* how long shutdown waits for peers */
 	uint64_t rnr_timeout_ns;
@@ -143,6 +144,9 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot);
 /* After every slot is unlistened, quiet, and the control side has stopped running. */
 void rvcm_carrier_close(struct rvcm_carrier *carrier);
 
+/* Send what waits for company (rvcm_conn_commit). Calls no sink. */
+void rvcm_carrier_flush(struct rvcm_carrier *carrier);
+
 /* Poll devices and mail once, calling the sink. Returns the number of events, 0 = nothing to do. */
 int rvcm_carrier_progress(struct rvcm_carrier *carrier);
 
@@ -177,11 +181,19 @@ int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm
  */
 void *rvcm_conn_reserve(struct rvcm_conn *conn, size_t bytes);
 
+/* When a message leaves. Order is kept whatever they say: the later takes the earlier along. */
+enum rvcm_conn_when {
+	RVCM_CONN_NOW,
+	RVCM_CONN_SOON, /* it may wait for others if it is one of many: see attr.hold */
+	RVCM_CONN_MORE, /* another commit, progress or flush follows at once */
+};
+
 /*
  * Send the reserved buffer's first bytes. From here it is delivered exactly once and in order, or
- * sink->down is called. more: another commit follows before the next progress.
+ * sink->down is called.
  */
-void rvcm_conn_commit(struct rvcm_conn *conn, uint16_t dst_slot, size_t bytes, bool more);
+void rvcm_conn_commit(struct rvcm_conn *conn, uint16_t dst_slot, size_t bytes,
+		      enum rvcm_conn_when when);
 void rvcm_conn_cancel(struct rvcm_conn *conn);
 
 /*

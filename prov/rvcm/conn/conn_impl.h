@@ -142,6 +142,7 @@ struct rvcm_conn_full {
 	struct rvcm_carrier *carrier;
 	struct rvcm_hash_node node; /* carrier.conns */
 	struct rvcm_list work;      /* carrier.work, when something is to be done */
+	struct rvcm_list hold;      /* carrier.held, when something waits for company */
 	struct rvcm_link *link;     /* from UP to RELEASED */
 	bool hello_seen;            /* the peer has proved itself on this link */
 	bool failing;               /* detach as soon as the stack is unwound */
@@ -162,6 +163,12 @@ struct rvcm_conn_full {
 	struct rvcm_list replay;  /* posted, not acknowledged; oldest first */
 	struct rvcm_list pending; /* committed, not posted: the device's queue is full */
 	struct rvcm_buf *reserved;
+
+	/* hold.c: what is posted and not flushed, and the messages of this turn. */
+	uint32_t turn;
+	uint32_t burst;
+	uint32_t held;
+	size_t held_bytes;
 
 	/* confirm.c: the owner waits for the mark; the peer has been asked for all before asked. */
 	bool confirm_wanted;
@@ -258,6 +265,9 @@ struct rvcm_carrier {
 	/* The data side's. */
 	struct rvcm_hash conns;
 	struct rvcm_list work;
+	struct rvcm_list held; /* conns with something to flush */
+	uint32_t turn;         /* counts progress and flushes */
+	bool progressing;      /* and it will end with a flush */
 	struct rvcm_buf_pool bufs;
 	struct rvcm_pool reads;
 
@@ -368,7 +378,8 @@ int rvcm_work_run(struct rvcm_carrier *carrier);
 
 /* -- tx.c -- */
 void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window);
-void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes, bool more);
+void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes,
+		    enum rvcm_conn_when when);
 /* Post a control frame with that payload; -EAGAIN: later. */
 int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const void *payload,
 		    size_t bytes);
@@ -382,6 +393,16 @@ bool rvcm_tx_full(const struct rvcm_link *link);
 void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
 /* The link is detached and reaped: forget everything. */
 void rvcm_tx_reset(struct rvcm_conn_full *conn);
+
+/* -- hold.c -- */
+
+/* May a frame of that size, which can wait, do so? Then post it with MORE, and add it. */
+bool rvcm_hold_may(struct rvcm_conn_full *conn, size_t bytes);
+void rvcm_hold_add(struct rvcm_conn_full *conn, size_t bytes);
+/* Something was posted without MORE, or the link is gone: nothing is held any more. */
+void rvcm_hold_drop(struct rvcm_conn_full *conn);
+/* Send what every conn holds. */
+void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
 
 /* -- rx.c -- */
 void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes);

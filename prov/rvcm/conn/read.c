@@ -42,10 +42,18 @@ static int post_piece(struct rvcm_conn_full *conn, struct rvcm_read *read)
 		.raddr = read->op.raddr + read->posted,
 		.rkey = read->op.rkey,
 	};
-	int rc = qp->dev->ops->post(qp, &wr);
+	bool hold = rvcm_hold_may(conn, 0);
+	int rc;
 
+	if (hold)
+		wr.flags |= RVCM_DEV_WR_MORE;
+	rc = qp->dev->ops->post(qp, &wr);
 	if (rc)
 		return rc;
+	if (hold)
+		rvcm_hold_add(conn, 0);
+	else if (conn->held)
+		rvcm_hold_drop(conn);
 	read->posted += sge.length;
 	read->pieces++;
 	conn->reads_inflight++;

@@ -41,8 +41,8 @@ bool rvcm_tx_full(const struct rvcm_link *link)
 	return link->posted - link->completed + link->conn->reads_inflight >= link->sq_depth;
 }
 
-/* Hand the frame to the device. -EAGAIN: its queue is full. */
-static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flags)
+/* Hand the frame to the device; hold: with what follows. -EAGAIN: its queue is full. */
+static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, bool hold)
 {
 	struct rvcm_link *link = conn->link;
 	struct rvcm_dev *dev = link->qp->dev;
@@ -55,7 +55,7 @@ static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flag
 	struct rvcm_dev_wr wr = {
 		.wr_id = (link->posted + 1) << 1,
 		.op = RVCM_DEV_OP_SEND,
-		.flags = flags | RVCM_DEV_WR_SOLICITED,
+		.flags = RVCM_DEV_WR_SOLICITED,
 		.n_sge = 1,
 		.sge = &sge,
 	};
@@ -66,11 +66,17 @@ static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, uint32_t flag
 	stamp(conn, buf);
 	if (is_inline)
 		wr.flags |= RVCM_DEV_WR_INLINE;
+	if (hold)
+		wr.flags |= RVCM_DEV_WR_MORE;
 	if (link->unsignalled + 1 >= link->signal_every)
 		wr.flags |= RVCM_DEV_WR_SIGNALED;
 	rc = dev->ops->post(link->qp, &wr);
 	if (rc)
 		return rc;
+	if (hold)
+		rvcm_hold_add(conn, buf->bytes);
+	else if (conn->held)
+		rvcm_hold_drop(conn);
 	link->posted++;
 	link->unsignalled = wr.flags & RVCM_DEV_WR_SIGNALED ? 0 : link->unsignalled + 1;
 	buf->inuse = !is_inline;
@@ -96,7 +102,8 @@ void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window)
 	rvcm_confirm_reset(conn);
 }
 
-void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes, bool more)
+void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes,
+		    enum rvcm_conn_when when)
 {
 	struct rvcm_buf *buf = conn->reserved;
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
@@ -115,7 +122,9 @@ void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes
 	rvcm_le16_put(frame->dst_slot, dst_slot);
 	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
 	if (rvcm_list_empty(&conn->pending))
-		rc = post(conn, buf, more ? RVCM_DEV_WR_MORE : 0);
+		rc = post(conn, buf,
+			  when == RVCM_CONN_MORE ||
+				  (when == RVCM_CONN_SOON && rvcm_hold_may(conn, bytes)));
 	if (rc == 0) {
 		rvcm_list_add_tail(&conn->replay, &buf->replay);
 		return;
@@ -147,7 +156,7 @@ int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const
 	rvcm_le16_put(frame->dst_slot, 0);
 	if (bytes)
 		memcpy(buf->frame + sizeof(*frame), payload, bytes);
-	rc = post(conn, buf, 0);
+	rc = post(conn, buf, false);
 	release(conn, buf);
 	post_failed(conn, rc);
 	return rc;
@@ -159,7 +168,7 @@ bool rvcm_tx_drain(struct rvcm_conn_full *conn)
 
 	while ((node = rvcm_list_first(&conn->pending))) {
 		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
-		int rc = post(conn, buf, 0);
+		int rc = post(conn, buf, rvcm_hold_may(conn, buf->bytes));
 
 		if (rc) {
 			post_failed(conn, rc);
@@ -224,6 +233,7 @@ static void drop_list(struct rvcm_conn_full *conn, struct rvcm_list *list)
 
 void rvcm_tx_reset(struct rvcm_conn_full *conn)
 {
+	rvcm_hold_drop(conn);
 	rvcm_tx_completed(conn->link, UINT64_MAX);
 	drop_list(conn, &conn->replay);
 	drop_list(conn, &conn->pending);

@@ -132,7 +132,10 @@ static ssize_t take(struct rvcm_cq *cq, void *buf, size_t count, fi_addr_t *sour
 	return entry->status == RVCM_STATUS_OK ? 0 : -FI_EAVAIL;
 }
 
-/* Completions that wait already are handed out at once: progress comes when they are used up. */
+/*
+ * Completions that wait already are handed out at once: progress comes when they are used up. But
+ * what was sent leaves, for this may be the application's last call for a while.
+ */
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
 {
 	struct rvcm_cq *cq = cq_of(fid);
@@ -141,6 +144,8 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	rvcm_lock_acquire(&cq->domain->lock);
 	if (rvcm_ring_empty(&cq->ring) || !count)
 		rvcm_domain_progress(cq->domain);
+	else
+		rvcm_engine_flush(cq->domain->engine);
 	n = take(cq, buf, count, source);
 	rvcm_lock_release(&cq->domain->lock);
 	return n;

@@ -217,6 +217,7 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 			.n_devs = 1,
 			.message_bytes_max = params->eager_size + MESSAGE_OVERHEAD,
 			.window_max = (uint32_t)params->window,
+			.hold = true, /* manual progress: the application comes back */
 			.connect_timeout_ns = params->connect_timeout * RVCM_CLOCK_NS_PER_MS,
 			.linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS,
 			.rnr_timeout_ns = params->rnr_timeout * RVCM_CLOCK_NS_PER_MS,

@@ -141,6 +141,11 @@ struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine)
 	return engine->carrier;
 }
 
+void rvcm_engine_flush(struct rvcm_engine *engine)
+{
+	rvcm_carrier_flush(engine->carrier);
+}
+
 int rvcm_engine_progress(struct rvcm_engine *engine)
 {
 	return rvcm_carrier_progress(engine->carrier);

@@ -96,7 +96,7 @@ static bool flush_budget(struct rvcm_peer *peer)
 	if (!buf)
 		return false;
 	rvcm_put_header(buf, op, 0, 0, 0, 0);
-	rvcm_conn_commit(peer->conn, peer->slot, rvcm_put_bytes(0), false);
+	rvcm_conn_commit(peer->conn, peer->slot, rvcm_put_bytes(0), RVCM_CONN_SOON);
 	peer->off_told = peer->off_wanted;
 	return true;
 }

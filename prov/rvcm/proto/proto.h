@@ -41,6 +41,8 @@ int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **e
 /* After every endpoint is closed and the control side has stopped. */
 void rvcm_engine_close(struct rvcm_engine *engine);
 struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine);
+/* Send what waits for company (carrier.hold) without looking for more to do. */
+void rvcm_engine_flush(struct rvcm_engine *engine);
 /* Move everything on once; returns the number of events. */
 int rvcm_engine_progress(struct rvcm_engine *engine);
 

@@ -74,7 +74,7 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 		return rc == -EAGAIN ? -ENOMEM : rc;
 	}
 	put_rts(buf, send, dev_mr, peer->conn->dev);
-	rvcm_conn_commit(peer->conn, peer->slot, bytes, false);
+	rvcm_conn_commit(peer->conn, peer->slot, bytes, RVCM_CONN_SOON);
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->announced, &send->node);
 	rvcm_send_part(send);
@@ -215,7 +215,7 @@ bool rvcm_rndv_send_fin(struct rvcm_recv *recv)
 	fin = (void *)rvcm_put_header(buf, RVCM_MESSAGE_FIN, 0, recv->op_id, 0, 0);
 	rvcm_le32_put(fin->status, recv->status);
 	rvcm_le32_put(fin->reserved, 0);
-	rvcm_conn_commit(peer->conn, peer->slot, bytes, false);
+	rvcm_conn_commit(peer->conn, peer->slot, bytes, RVCM_CONN_SOON);
 	rvcm_recv_free(peer->ep, recv);
 	return true;
 }

@@ -41,7 +41,8 @@ static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 		return false;
 	buf = rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
 	rvcm_iov_gather(buf, tx->iov, tx->n_iov);
-	rvcm_conn_commit(peer->conn, peer->slot, bytes, tx->flags & RVCM_EP_MORE);
+	rvcm_conn_commit(peer->conn, peer->slot, bytes,
+			 tx->flags & RVCM_EP_MORE ? RVCM_CONN_MORE : RVCM_CONN_SOON);
 	rvcm_stat_inc(&peer->ep->stats.tx_eager);
 	rvcm_stat_inc(&peer->ep->stats.tx_msgs);
 	rvcm_stat_add(&peer->ep->stats.tx_bytes, length);

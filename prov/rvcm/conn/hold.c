@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Frames that wait for company. Who sends much in a row pays a system call, or a doorbell, for each
+ * message; so what may wait is posted with MORE, and one flush sends it all.
+ *
+ * When? A message that is followed by none must not wait, and nobody says which one that is. So:
+ *
+ *   - During progress everything that may wait does: progress ends with a flush.
+ *   - Outside of it, the first FREE messages of a burst (since the last progress or flush) leave at
+ *     once, and the others wait, if the owner has promised to come back (attr.hold): at most until
+ *     there are COUNT of them, or BYTES, or for the next progress or flush.
+ *
+ * Whatever is posted without MORE takes along what waits. A burst is told by comparing with the
+ * carrier's turn, so that nothing has to be visited when a turn ends.
+ */
+#include "conn/conn_impl.h"
+
+#define HOLD_FREE  4u
+#define HOLD_COUNT 16u
+#define HOLD_BYTES 16384u
+
+bool rvcm_hold_may(struct rvcm_conn_full *conn, size_t bytes)
+{
+	const struct rvcm_carrier *carrier = conn->carrier;
+
+	if (conn->turn != carrier->turn) {
+		conn->turn = carrier->turn;
+		conn->burst = 0;
+	}
+	if (!carrier->progressing && (!carrier->attr.hold || conn->burst++ < HOLD_FREE))
+		return false;
+	return conn->held + 1 < HOLD_COUNT && conn->held_bytes + bytes < HOLD_BYTES;
+}
+
+void rvcm_hold_add(struct rvcm_conn_full *conn, size_t bytes)
+{
+	conn->held++;
+	conn->held_bytes += bytes;
+	if (rvcm_list_empty(&conn->hold))
+		rvcm_list_add_tail(&conn->carrier->held, &conn->hold);
+}
+
+void rvcm_hold_drop(struct rvcm_conn_full *conn)
+{
+	conn->held = 0;
+	conn->held_bytes = 0;
+	rvcm_list_del(&conn->hold);
+}
+
+void rvcm_hold_flush_all(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&carrier->held))) {
+		struct rvcm_conn_full *conn = rvcm_list_entry(node, struct rvcm_conn_full, hold);
+		struct rvcm_dev_qp *qp = conn->link->qp;
+		int rc = qp->dev->ops->flush(qp);
+
+		rvcm_hold_drop(conn);
+		if (rc)
+			rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
+	}
+}
