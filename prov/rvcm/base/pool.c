@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 
+#define CHUNK_FIRST 8u /* objects of the first chunk */
+
 /* Heads a chunk; the objects follow at the next multiple of the pool's alignment. */
 struct rvcm_pool_chunk {
 	struct rvcm_pool_chunk *next;
@@ -68,10 +70,18 @@ static void push(struct rvcm_pool *pool, void *obj)
 	ASAN_POISON_MEMORY_REGION(obj, pool->stride);
 }
 
+/* As many as there are, so that a pool is at most twice what is used of it. */
+static size_t chunk_next(const struct rvcm_pool *pool)
+{
+	size_t n = pool->total < CHUNK_FIRST ? CHUNK_FIRST : pool->total;
+
+	return n < pool->chunk_count ? n : pool->chunk_count;
+}
+
 static int grow(struct rvcm_pool *pool)
 {
 	size_t head = round_up(sizeof(struct rvcm_pool_chunk), pool->align);
-	size_t n = pool->chunk_count, bytes;
+	size_t n = chunk_next(pool), bytes;
 	struct rvcm_pool_chunk *chunk;
 
 	if (n > pool->max - pool->total)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects of one size. The pool grows by chunks, up to a maximum, and gives no memory back before
- * fini, so get and put are a pop and a push. An object's address is stable and its content is
- * undefined after get. One thread. Under AddressSanitizer an object in the pool may not be touched.
+ * Objects of one size. The pool grows by chunks, small ones first, up to a maximum, and gives no
+ * memory back before fini, so get and put are a pop and a push. An object's address is stable and
+ * its content is undefined after get. One thread. Under AddressSanitizer an object in the pool may
+ * not be touched.
  */
 #ifndef RVCM_BASE_POOL_H
 #define RVCM_BASE_POOL_H
@@ -21,7 +22,7 @@ struct rvcm_pool {
 	size_t max; /* objects; SIZE_MAX = no limit */
 	size_t total;
 	size_t used;
-	uint32_t chunk_count; /* objects per chunk */
+	uint32_t chunk_count; /* objects in a chunk, at most */
 };
 
 #define RVCM_POOL_CACHE_LINE 64u
