@@ -197,6 +197,46 @@ static void disconnect_sends_all_and_waits_for_the_peer(void **state)
 	soft_world_no_event(&e->w);
 }
 
+/*
+ * The queue begins small and grows while requests wait in it. INLINE ones that wait are the queue's
+ * own copies, which move along.
+ */
+static void what_waits_moves_when_the_queue_grows(void **state)
+{
+	struct end_world *e = *state;
+	size_t fpdu = rvcm_soft_mpa_fpdu_len(18 + 200), ahead;
+	struct rvcm_dev_qp *qp;
+	int fd = soft_raw_up(&e->w, false, &qp);
+	uint8_t small[200];
+	bool reset;
+
+	post(e, qp, 100, 60000);
+	for (uint32_t i = 0; i < 120; i++) {
+		struct rvcm_dev_sge sge = { .addr = small, .length = sizeof(small) };
+		struct rvcm_dev_wr wr = { .wr_id = 100 + i,
+					  .op = RVCM_DEV_OP_SEND,
+					  .flags = RVCM_DEV_WR_SIGNALED | RVCM_DEV_WR_INLINE,
+					  .n_sge = 1,
+					  .sge = &sge };
+
+		memset(small, (int)i, sizeof(small));
+		assert_int_equal(e->w.ops->post(qp, &wr), 0);
+	}
+	assert_int_equal(e->w.ops->disconnect(qp), 0);
+	ahead = 100 * rvcm_soft_mpa_fpdu_len(18 + 60000);
+	assert_int_equal(soft_raw_read_all(&e->w, fd, e->stream, sizeof(e->stream), &reset),
+			 ahead + 120 * fpdu);
+	for (uint32_t i = 0; i < 120; i++) {
+		memset(small, (int)i, sizeof(small));
+		assert_memory_equal(e->stream + ahead + i * fpdu + 20, small, sizeof(small));
+	}
+	assert_int_equal(ok_sends(e, 220), 220);
+	close(fd);
+	soft_world_event(&e->w, RVCM_DEV_EVENT_DISCONNECTED);
+	e->w.ops->detach(qp);
+	e->w.ops->qp_close(qp);
+}
+
 #define END_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -207,6 +247,7 @@ int main(void)
 		END_TEST(closing_with_bytes_unread_loses_nothing),
 		END_TEST(detach_of_a_standing_connection_resets_it),
 		END_TEST(disconnect_sends_all_and_waits_for_the_peer),
+		END_TEST(what_waits_moves_when_the_queue_grows),
 	};
 
 	return cmocka_run_group_tests_name("soft_qp", tests, NULL, NULL);

@@ -38,6 +38,34 @@ void rvcm_soft_buf_put(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf)
 	bufs->n_free++;
 }
 
+void rvcm_soft_buf_leave(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf, uint32_t fill)
+{
+	struct rvcm_soft_buf *full = bufs->open;
+
+	buf->fill = fill;
+	bufs->open = buf;
+	if (full)
+		rvcm_soft_buf_put(bufs, full);
+}
+
+void rvcm_soft_buf_released(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf)
+{
+	/* The last one: nobody needs the buffer any more. */
+	if (buf == bufs->open && buf->refs == 2) {
+		bufs->open = NULL;
+		buf->refs--;
+	}
+	rvcm_soft_buf_put(bufs, buf);
+}
+
+struct rvcm_soft_buf *rvcm_soft_buf_reopen(struct rvcm_soft_bufs *bufs)
+{
+	struct rvcm_soft_buf *buf = bufs->open;
+
+	bufs->open = NULL;
+	return buf;
+}
+
 void rvcm_soft_buf_fini(struct rvcm_soft_bufs *bufs)
 {
 	while (bufs->free) {

@@ -7,8 +7,10 @@
  * the busy list, which have something to do though their socket be silent.
  *
  * Room. Normal completions stop at depth: a receive then stays in the socket, a send in its queue.
- * A flush cannot wait, so attach makes the ring large enough for every attached QP to be flushed on
- * top (promised): all of its two queues, and one more for a receive that was under way.
+ * A flush cannot wait, so the ring is large enough for every attached QP to be flushed on top
+ * (promised): all that its two queues hold, and one more for a receive that was under way. It grows
+ * when a QP is attached, when a send queue does, and when there are more completions than fit
+ * beside what is promised (limit).
  *
  * Sleeping. fd is the epoll set itself: arm puts the sockets in if they are not, and brings their
  * events up to date, as does the poll between arm and sleep; so it is readable when one has news.
@@ -32,6 +34,13 @@
 static struct rvcm_soft_cq *cq_of(struct rvcm_dev_cq *base)
 {
 	return (struct rvcm_soft_cq *)base;
+}
+
+static void cq_set_limit(struct rvcm_soft_cq *cq)
+{
+	uint32_t left = rvcm_ring_size(&cq->index) - cq->promised;
+
+	cq->limit = left < cq->depth ? left : cq->depth;
 }
 
 /* Make the ring hold at least need completions. */
@@ -58,6 +67,16 @@ static int cq_grow(struct rvcm_soft_cq *cq, uint32_t need)
 	return 0;
 }
 
+bool rvcm_soft_cq_more(struct rvcm_soft_cq *cq)
+{
+	uint32_t used = rvcm_ring_count(&cq->index);
+
+	if (used >= cq->depth || cq_grow(cq, cq->promised + used + 1))
+		return false;
+	cq_set_limit(cq);
+	return used < cq->limit;
+}
+
 int rvcm_soft_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq **out)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = NULL };
@@ -70,12 +89,14 @@ int rvcm_soft_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq *
 	cq->depth = depth < 1 ? 1 : depth > dev->attr.cq_depth_max ? dev->attr.cq_depth_max : depth;
 	rvcm_list_init(&cq->qps);
 	rvcm_list_init(&cq->busy);
+	rvcm_list_init(&cq->finishing);
 	atomic_init(&cq->kicked, false);
 	cq->epfd = -1;
 	cq->kick_fd = -1;
 	cq->timer_fd = -1;
-	if (cq_grow(cq, cq->depth))
+	if (cq_grow(cq, 1))
 		goto err;
+	cq_set_limit(cq);
 	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
 	cq->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (cq->epfd < 0 || cq->kick_fd < 0 ||
@@ -226,20 +247,35 @@ static void cq_all_busy(struct rvcm_soft_cq *cq)
 		rvcm_soft_cq_busy(rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
 }
 
+/* Keeps room for one that is no flush, too. */
+int rvcm_soft_cq_promise(struct rvcm_soft_qp *qp, uint32_t n)
+{
+	struct rvcm_soft_cq *cq = qp->cq;
+	int rc = cq_grow(cq, cq->promised + n + rvcm_ring_count(&cq->index) + 1);
+
+	if (rc)
+		return rc;
+	qp->promised += n;
+	cq->promised += n;
+	cq_set_limit(cq);
+	return 0;
+}
+
 int rvcm_soft_cq_attach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp)
 {
-	uint32_t promised = qp->sq.depth + qp->rq.depth + 1;
-	uint32_t used = rvcm_ring_count(&cq->index);
-	int rc = cq_grow(cq, (used > cq->depth ? used : cq->depth) + cq->promised + promised);
+	int rc = 0;
 
-	if (!rc && cq->n_qps >= qp->dev->tun.poll_direct_max)
+	if (cq->n_qps >= qp->dev->tun.poll_direct_max)
 		rc = cq_epoll_on(cq);
 	if (!rc && cq->epolled && qp->fd >= 0)
 		rc = cq_enrol(qp);
 	if (rc)
 		return rc;
-	qp->promised = promised;
-	cq->promised += promised;
+	rc = rvcm_soft_cq_promise(qp, qp->sq.room + qp->rq.depth + 1);
+	if (rc) {
+		rvcm_soft_cq_quiet(qp);
+		return rc;
+	}
 	cq->n_qps++;
 	rvcm_list_add_tail(&cq->qps, &qp->cq_node);
 	if (cq->n_qps == qp->dev->tun.poll_direct_max + 1)
@@ -253,6 +289,8 @@ void rvcm_soft_cq_detach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp)
 	rvcm_list_del(&qp->cq_node);
 	rvcm_list_del(&qp->busy_node);
 	cq->promised -= qp->promised;
+	qp->promised = 0;
+	cq_set_limit(cq);
 	cq->n_qps--;
 }
 
@@ -306,6 +344,7 @@ static void cq_serve_ready(struct rvcm_soft_cq *cq)
 /* Control wants something. */
 static void cq_take_kick(struct rvcm_soft_cq *cq)
 {
+	struct rvcm_soft_dev *dev = rvcm_soft_dev_of(cq->base.dev);
 	struct rvcm_list *node;
 	uint64_t count;
 	ssize_t rc = read(cq->kick_fd, &count, sizeof(count));
@@ -313,15 +352,20 @@ static void cq_take_kick(struct rvcm_soft_cq *cq)
 	(void)rc;
 	/* Cleared after the eventfd and before looking: a kick from now on sets both again. */
 	atomic_exchange_explicit(&cq->kicked, false, memory_order_acq_rel);
-	rvcm_list_for_each (node, &cq->qps) {
-		struct rvcm_soft_qp *qp = rvcm_list_entry(node, struct rvcm_soft_qp, cq_node);
+	rvcm_lock_acquire(&dev->lock);
+	while ((node = rvcm_list_pop(&cq->finishing))) {
+		struct rvcm_soft_qp *qp = rvcm_list_entry(node, struct rvcm_soft_qp, finish_node);
 
-		if (!qp->tx.finish &&
-		    atomic_load_explicit(&qp->finish_asked, memory_order_acquire)) {
-			qp->tx.finish = true;
-			rvcm_soft_cq_busy(qp);
-		}
+		qp->tx.finish = true;
+		rvcm_soft_cq_busy(qp);
 	}
+	rvcm_lock_release(&dev->lock);
+}
+
+/* Few enough to serve all, whatever epoll says? */
+static bool cq_direct(const struct rvcm_soft_cq *cq)
+{
+	return cq->n_qps <= rvcm_soft_dev_of(cq->base.dev)->tun.poll_direct_max;
 }
 
 static void cq_progress(struct rvcm_soft_cq *cq)
@@ -331,7 +375,7 @@ static void cq_progress(struct rvcm_soft_cq *cq)
 	cq->polling = true;
 	if (RVCM_SOFT_UNLIKELY(atomic_load_explicit(&cq->kicked, memory_order_relaxed)))
 		cq_take_kick(cq);
-	if (cq->n_qps <= rvcm_soft_dev_of(cq->base.dev)->tun.poll_direct_max) {
+	if (cq_direct(cq)) {
 		rvcm_list_for_each (node, &cq->qps)
 			rvcm_soft_qp_service(rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
 	} else {
@@ -341,19 +385,15 @@ static void cq_progress(struct rvcm_soft_cq *cq)
 	cq->polling = false;
 }
 
-/* When the first parked message will have waited too long; UINT64_MAX = none waits. */
-static uint64_t cq_deadline(const struct rvcm_soft_cq *cq)
+/* Have epoll told what the QP waits for; *first: when its parked message will have waited too long.
+ */
+static void cq_prepare_qp(struct rvcm_soft_qp *qp, uint64_t *first)
 {
-	uint64_t first = UINT64_MAX;
-	struct rvcm_list *node;
+	uint64_t when = rvcm_soft_park_deadline(qp);
 
-	rvcm_list_for_each (node, &cq->qps) {
-		uint64_t when = rvcm_soft_park_deadline(
-			rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
-
-		first = when < first ? when : first;
-	}
-	return first;
+	cq_watch(qp);
+	if (when < *first)
+		*first = when;
 }
 
 /* Have the sleeper woken then. Setting the timerfd also takes back an expiry that was not read. */
@@ -382,14 +422,25 @@ static int cq_set_timer(struct rvcm_soft_cq *cq, uint64_t when)
 	return timerfd_settime(cq->timer_fd, TFD_TIMER_ABSTIME, &at, NULL) < 0 ? -errno : 0;
 }
 
-/* Bring what fd reports up to date: sockets, and the timer. */
+/*
+ * Bring what fd reports up to date: sockets, and the timer. Of many QPs only the busy ones are
+ * looked at, for the others have been watched since they were served, and whoever has a parked
+ * message is busy.
+ */
 static int cq_prepare(struct rvcm_soft_cq *cq)
 {
+	uint64_t first = UINT64_MAX;
 	struct rvcm_list *node;
 
-	rvcm_list_for_each (node, &cq->qps)
-		cq_watch(rvcm_list_entry(node, struct rvcm_soft_qp, cq_node));
-	return cq_set_timer(cq, cq_deadline(cq));
+	if (cq_direct(cq)) {
+		rvcm_list_for_each (node, &cq->qps)
+			cq_prepare_qp(rvcm_list_entry(node, struct rvcm_soft_qp, cq_node), &first);
+	} else {
+		rvcm_list_for_each (node, &cq->busy)
+			cq_prepare_qp(rvcm_list_entry(node, struct rvcm_soft_qp, busy_node),
+				      &first);
+	}
+	return cq_set_timer(cq, first);
 }
 
 int rvcm_soft_cq_arm(struct rvcm_dev_cq *base, bool solicited_only)

@@ -44,18 +44,25 @@ struct rvcm_soft_buf {
 	struct rvcm_soft_buf *next;  /* in a free list, or behind this one in a park */
 	struct rvcm_soft_pool *pool; /* of a reassembled message: where it goes back; else NULL */
 	uint32_t refs;               /* its reader, and each message that points into it */
-	uint32_t fill;               /* park: bytes used */
+	uint32_t fill;               /* park, open: bytes used */
 	alignas(64) uint8_t data[];
 };
 
 struct rvcm_soft_bufs {
 	struct rvcm_soft_buf *free;
+	struct rvcm_soft_buf *open; /* no QP's, with held messages, and room to read behind them */
 	uint32_t n_free;
 };
 
 /* One reference; NULL = no memory. */
 struct rvcm_soft_buf *rvcm_soft_buf_get(struct rvcm_soft_bufs *bufs);
 void rvcm_soft_buf_put(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf);
+/* The reader has taken all of buf and gives it up, while messages in it are held. */
+void rvcm_soft_buf_leave(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf, uint32_t fill);
+/* A message in buf was released. */
+void rvcm_soft_buf_released(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf);
+/* The open buffer, to be read into from fill on; NULL = there is none. */
+struct rvcm_soft_buf *rvcm_soft_buf_reopen(struct rvcm_soft_bufs *bufs);
 void rvcm_soft_buf_fini(struct rvcm_soft_bufs *bufs);
 
 /* -- the device (soft.c) -------------------------------------------------------------------- */

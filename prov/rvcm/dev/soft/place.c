@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "dev/soft/soft_impl.h"
 
 static int place_wrong(struct rvcm_soft_qp *qp, uint16_t term)
@@ -102,6 +103,19 @@ static int place_response_close(struct rvcm_soft_qp *qp, const struct rvcm_soft_
 	return 0;
 }
 
+/* Most peers never read. */
+static int place_first_request(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_responses *responses = &qp->responses;
+	uint32_t size = 1;
+
+	while (size < qp->dev->tun.reads_max)
+		size *= 2;
+	responses->ring = rvcm_mem_calloc(size, sizeof(*responses->ring));
+	responses->size = size;
+	return responses->ring ? 0 : -EAGAIN;
+}
+
 int rvcm_soft_place_check_request(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
 {
 	const struct rvcm_soft_responses *responses = &qp->responses;
@@ -110,7 +124,7 @@ int rvcm_soft_place_check_request(struct rvcm_soft_qp *qp, const struct rvcm_sof
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_D_MSN_RANGE);
 	if (responses->posted - responses->done >= qp->dev->tun.reads_max)
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER);
-	return 0;
+	return responses->ring ? 0 : place_first_request(qp);
 }
 
 struct rvcm_soft_response *rvcm_soft_place_response(struct rvcm_soft_qp *qp)

@@ -96,7 +96,7 @@ void rvcm_soft_pool_release(struct rvcm_dev_pool *base, void *rx)
 	if (buf->pool)
 		rvcm_soft_pool_put(pool, buf);
 	else
-		rvcm_soft_buf_put(&rvcm_soft_dev_of(base->dev)->bufs, buf);
+		rvcm_soft_buf_released(&rvcm_soft_dev_of(base->dev)->bufs, buf);
 	if (RVCM_SOFT_UNLIKELY(!rvcm_list_empty(&pool->waiting)))
 		pool_wake(pool);
 	if (RVCM_SOFT_UNLIKELY(pool->closed) && !pool->held)

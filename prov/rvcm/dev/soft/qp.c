@@ -17,15 +17,6 @@ static uint32_t qp_clamp(uint32_t value, uint32_t max)
 	return value < 1 ? 1 : value > max ? max : value;
 }
 
-static int qp_responses_init(struct rvcm_soft_responses *responses, uint32_t reads_max)
-{
-	responses->size = 1;
-	while (responses->size < reads_max)
-		responses->size *= 2;
-	responses->ring = rvcm_mem_calloc(responses->size, sizeof(*responses->ring));
-	return responses->ring ? 0 : -ENOMEM;
-}
-
 static void qp_init(struct rvcm_soft_qp *qp, struct rvcm_soft_dev *dev,
 		    const struct rvcm_dev_qp_attr *attr)
 {
@@ -49,10 +40,10 @@ static void qp_init(struct rvcm_soft_qp *qp, struct rvcm_soft_dev *dev,
 	rvcm_list_init(&qp->pool_node);
 	rvcm_list_init(&qp->srq_node);
 	rvcm_list_init(&qp->note.node);
+	rvcm_list_init(&qp->finish_node);
 	rvcm_timer_init(&qp->timer, NULL);
 	atomic_init(&qp->state, RVCM_DEV_QP_INIT);
 	atomic_init(&qp->refs, 1);
-	atomic_init(&qp->finish_asked, false);
 	atomic_init(&qp->closed, false);
 }
 
@@ -78,14 +69,9 @@ int rvcm_soft_qp_open(struct rvcm_dev *base, const struct rvcm_dev_qp_attr *attr
 		&qp->rq, own_rq ? qp_clamp(attr->rq_depth, base->attr.rq_depth_max) : 1, sge_max);
 	if (rc)
 		goto err_sq;
-	rc = qp_responses_init(&qp->responses, dev->tun.reads_max);
-	if (rc)
-		goto err_rq;
 	*out = &qp->base;
 	return 0;
 
-err_rq:
-	rvcm_soft_rq_fini(&qp->rq);
 err_sq:
 	rvcm_soft_sq_fini(&qp->sq);
 err_free:
@@ -180,9 +166,10 @@ int rvcm_soft_qp_disconnect(struct rvcm_dev_qp *base)
 		return 0;
 	rvcm_timer_init(&qp->timer, qp_close_timeout);
 	rvcm_soft_cm_timer(qp->dev, &qp->timer, qp->dev->tun.close_timeout_ms);
-	atomic_store_explicit(&qp->finish_asked, true, memory_order_release);
 	rvcm_lock_acquire(&qp->dev->lock);
 	attached = qp->attached;
+	if (attached && rvcm_list_empty(&qp->finish_node))
+		rvcm_list_add_tail(&qp->cq->finishing, &qp->finish_node);
 	rvcm_lock_release(&qp->dev->lock);
 	/* If it is attached only now, attach finds the state and finishes by itself. */
 	if (attached)
@@ -262,6 +249,7 @@ void rvcm_soft_qp_detach(struct rvcm_dev_qp *base)
 	rvcm_list_del(&qp->srq_node);
 	rvcm_lock_acquire(&qp->dev->lock);
 	qp->attached = false;
+	rvcm_list_del(&qp->finish_node);
 	rvcm_lock_release(&qp->dev->lock);
 	qp->bound = false;
 	if (!qp->in_cq)

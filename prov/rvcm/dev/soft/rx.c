@@ -31,6 +31,19 @@ static int rx_wrong(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame
 
 /* -- the buffer ----------------------------------------------------------------------------- */
 
+/* Begin behind messages that are held, if there is such a buffer; it has room. */
+static bool rx_reopen(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+
+	rx->buf = rvcm_soft_buf_reopen(&qp->dev->bufs);
+	if (!rx->buf)
+		return false;
+	rx->r = rx->buf->fill;
+	rx->w = rx->buf->fill;
+	return true;
+}
+
 /* What is not taken yet moves to where there is room for need bytes in all. */
 static int rx_move(struct rvcm_soft_qp *qp, uint32_t need)
 {
@@ -45,6 +58,8 @@ static int rx_move(struct rvcm_soft_qp *qp, uint32_t need)
 	}
 	if (old && RVCM_SOFT_BUF_BYTES - rx->r >= need &&
 	    (need > RX_HEADER_PEEK || RVCM_SOFT_BUF_BYTES - rx->w >= RX_ROOM_MIN))
+		return 0;
+	if (!old && need <= RX_HEADER_PEEK && rx_reopen(qp))
 		return 0;
 	if (!old || old->refs > 1) {
 		buf = rvcm_soft_buf_get(&qp->dev->bufs);
@@ -61,22 +76,31 @@ static int rx_move(struct rvcm_soft_qp *qp, uint32_t need)
 	return 0;
 }
 
-/*
- * Nothing is left in the buffer: give it back. One with messages that are still held, and with
- * room, is read into further, or a few small messages would hold many buffers.
- */
-static void rx_empty(struct rvcm_soft_qp *qp)
+static void rx_give_back(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_rx *rx = &qp->rx;
 
-	rx->r = rx->w;
-	if (rx->buf && rx->buf->refs > 1 && RVCM_SOFT_BUF_BYTES - rx->w >= RX_ROOM_MIN)
-		return;
 	if (rx->buf)
 		rvcm_soft_buf_put(&qp->dev->bufs, rx->buf);
 	rx->buf = NULL;
 	rx->r = 0;
 	rx->w = 0;
+}
+
+/*
+ * Nothing is left in the buffer: give it back, so that a silent peer holds none. One with messages
+ * that are still held, and with room, is read into further by whoever comes next, or a few small
+ * messages would hold many buffers.
+ */
+static void rx_empty(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+
+	if (rx->buf && rx->buf->refs > 1 && RVCM_SOFT_BUF_BYTES - rx->w >= RX_ROOM_MIN) {
+		rvcm_soft_buf_leave(&qp->dev->bufs, rx->buf, rx->w);
+		rx->buf = NULL;
+	}
+	rx_give_back(qp);
 }
 
 /* -- frames --------------------------------------------------------------------------------- */
@@ -397,11 +421,7 @@ void rvcm_soft_rx_drop(struct rvcm_soft_qp *qp)
 	struct rvcm_soft_rx *rx = &qp->rx;
 
 	rvcm_soft_park_drop(qp);
-	if (rx->buf)
-		rvcm_soft_buf_put(&qp->dev->bufs, rx->buf);
-	rx->buf = NULL;
-	rx->r = 0;
-	rx->w = 0;
+	rx_give_back(qp);
 	rx->direct = false;
 	rx->stalled = false;
 }

@@ -42,10 +42,13 @@ struct rvcm_soft_cq {
 	struct rvcm_soft_cqe *ring;
 	struct rvcm_ring index;
 	uint32_t depth;    /* normal completions stop here; flushes may go on */
+	uint32_t limit;    /* that the ring has room for besides what is promised; up to depth */
 	uint32_t promised; /* flushes that attached QPs may need at once */
 	struct rvcm_list qps;
 	uint32_t n_qps;
 	struct rvcm_list busy; /* QPs to be served whatever epoll says */
+	struct rvcm_list
+		finishing; /* QPs (finish_node) that control wants finished; under dev->lock */
 	int epfd;
 	int kick_fd;        /* an eventfd in epfd */
 	int timer_fd;       /* a timerfd in epfd, -1 = not needed so far */
@@ -61,6 +64,8 @@ int rvcm_soft_cq_poll(struct rvcm_dev_cq *cq, struct rvcm_dev_wc *wc, int n);
 int rvcm_soft_cq_arm(struct rvcm_dev_cq *cq, bool solicited_only);
 int rvcm_soft_cq_fd(struct rvcm_dev_cq *cq);
 int rvcm_soft_cq_attach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp);
+/* An attached QP may have n more flushes than it was promised. */
+int rvcm_soft_cq_promise(struct rvcm_soft_qp *qp, uint32_t n);
 void rvcm_soft_cq_detach(struct rvcm_soft_cq *cq, struct rvcm_soft_qp *qp);
 /* Both sides: the data side is to look. */
 void rvcm_soft_cq_kick(struct rvcm_soft_cq *cq);
@@ -71,10 +76,13 @@ void rvcm_soft_cq_rouse(struct rvcm_soft_qp *qp);
 /* The QP's stream is over: its socket is not watched any more. */
 void rvcm_soft_cq_quiet(struct rvcm_soft_qp *qp);
 
+/* The ring grows, if it may and there is memory. */
+bool rvcm_soft_cq_more(struct rvcm_soft_cq *cq);
+
 /* Is there room for a completion that is no flush? */
-static inline bool rvcm_soft_cq_room(const struct rvcm_soft_cq *cq)
+static inline bool rvcm_soft_cq_room(struct rvcm_soft_cq *cq)
 {
-	return rvcm_ring_count(&cq->index) < cq->depth;
+	return rvcm_ring_count(&cq->index) < cq->limit || rvcm_soft_cq_more(cq);
 }
 
 /* A zeroed completion of qp, to be filled in. There is room. */
@@ -168,12 +176,16 @@ struct rvcm_soft_wqe {
 	struct iovec *sge;
 };
 
-/* Indices count up for ever: done <= built <= posted. Slots from done to posted are in use. */
+/*
+ * Indices count up for ever: done <= built <= posted. Slots from done to posted are in use. There
+ * are few at first, and more when they are needed: a peer that is seldom talked to costs little.
+ */
 struct rvcm_soft_sq {
 	struct rvcm_soft_wqe *ring;
 	struct iovec *sges;    /* sge_max for each slot */
 	uint8_t *inline_bytes; /* RVCM_SOFT_INLINE_BYTES for each slot, made when first needed */
-	uint32_t mask;
+	uint32_t mask;         /* slots - 1 */
+	uint32_t room;         /* requests that fit: the slots, or depth if that is less */
 	uint32_t depth;
 	uint32_t sge_max;
 	uint32_t done;   /* the oldest that is not reported */
@@ -205,9 +217,9 @@ struct rvcm_soft_response {
 };
 
 struct rvcm_soft_responses {
-	struct rvcm_soft_response *ring;
-	uint32_t size; /* slots; a power of two */
-	uint32_t done; /* indices count up for ever: done <= built <= posted */
+	struct rvcm_soft_response *ring; /* NULL until the first */
+	uint32_t size;                   /* slots; a power of two */
+	uint32_t done;                   /* indices count up for ever: done <= built <= posted */
 	uint32_t built;
 	uint32_t posted;
 };
@@ -440,12 +452,12 @@ struct rvcm_soft_qp {
 
 	/* both, under dev->lock */
 	bool attached;
+	struct rvcm_list finish_node; /* cq->finishing: data is to finish the stream */
 	struct rvcm_soft_note note;
 	uint32_t note_bits;
 	struct rvcm_soft_end end;
-	atomic_uint refs;         /* control's one, and data's while attached or in_cq */
-	atomic_bool finish_asked; /* control: data is to finish the stream */
-	atomic_bool closed;       /* control: report nothing any more */
+	atomic_uint refs;   /* control's one, and data's while attached or in_cq */
+	atomic_bool closed; /* control: report nothing any more */
 
 	/* control */
 	struct rvcm_soft_src src;

@@ -15,12 +15,11 @@
 #include "base/mem.h"
 #include "dev/soft/soft_impl.h"
 
-int rvcm_soft_sq_init(struct rvcm_soft_sq *sq, uint32_t depth, uint32_t sge_max)
-{
-	uint32_t size = 1;
+#define SQ_SLOTS_FIRST 8u
 
-	while (size < depth)
-		size *= 2;
+/* Slots for depth requests, or as many as a queue begins with. */
+static int sq_make(struct rvcm_soft_sq *sq, uint32_t size, uint32_t depth, uint32_t sge_max)
+{
 	sq->ring = rvcm_mem_calloc(size, sizeof(*sq->ring));
 	sq->sges = rvcm_mem_calloc((size_t)size * sge_max, sizeof(*sq->sges));
 	if (!sq->ring || !sq->sges) {
@@ -29,10 +28,20 @@ int rvcm_soft_sq_init(struct rvcm_soft_sq *sq, uint32_t depth, uint32_t sge_max)
 	}
 	sq->mask = size - 1;
 	sq->depth = depth;
+	sq->room = size < depth ? size : depth;
 	sq->sge_max = sge_max;
 	for (uint32_t i = 0; i < size; i++)
 		sq->ring[i].sge = sq->sges + (size_t)i * sge_max;
 	return 0;
+}
+
+int rvcm_soft_sq_init(struct rvcm_soft_sq *sq, uint32_t depth, uint32_t sge_max)
+{
+	uint32_t size = 1;
+
+	while (size < depth && size < SQ_SLOTS_FIRST)
+		size *= 2;
+	return sq_make(sq, size, depth, sge_max);
 }
 
 void rvcm_soft_sq_fini(struct rvcm_soft_sq *sq)
@@ -43,6 +52,57 @@ void rvcm_soft_sq_fini(struct rvcm_soft_sq *sq)
 	sq->ring = NULL;
 	sq->sges = NULL;
 	sq->inline_bytes = NULL;
+}
+
+/* A request moves to a slot of a larger queue; what it points into moves along. */
+static void sq_move(const struct rvcm_soft_sq *from, struct rvcm_soft_sq *to, uint32_t i)
+{
+	const struct rvcm_soft_wqe *old = rvcm_soft_sq_at(from, i);
+	struct rvcm_soft_wqe *wqe = rvcm_soft_sq_at(to, i);
+	struct iovec *sge = wqe->sge;
+
+	*wqe = *old;
+	wqe->sge = sge;
+	memcpy(sge, old->sge, from->sge_max * sizeof(*sge));
+	if (!wqe->saved)
+		return;
+	sge[0].iov_base = to->inline_bytes + (size_t)(i & to->mask) * RVCM_SOFT_INLINE_BYTES;
+	memcpy(sge[0].iov_base, old->sge[0].iov_base, sge[0].iov_len);
+}
+
+/*
+ * Twice as many slots. Nothing else points into the old ones: frames in the iovec are copied, or
+ * lie in the application's memory.
+ */
+static int sq_grow(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_sq *old = &qp->sq;
+	struct rvcm_soft_sq sq = *old;
+	int rc;
+
+	sq.inline_bytes = NULL;
+	rc = sq_make(&sq, (old->mask + 1) * 2, old->depth, old->sge_max);
+	if (!rc && old->inline_bytes) {
+		sq.inline_bytes = rvcm_mem_calloc((size_t)sq.mask + 1, RVCM_SOFT_INLINE_BYTES);
+		rc = sq.inline_bytes ? 0 : -ENOMEM;
+	}
+	if (!rc)
+		rc = rvcm_soft_cq_promise(qp, sq.room - old->room);
+	if (rc) {
+		rvcm_soft_sq_fini(&sq);
+		return rc;
+	}
+	for (uint32_t i = old->done; i != old->posted; i++)
+		sq_move(old, &sq, i);
+	rvcm_soft_sq_fini(old);
+	*old = sq;
+	return 0;
+}
+
+/* All slots are in use. Without memory the queue is full: some of what is in it will complete. */
+static __attribute__((noinline)) int sq_full(struct rvcm_soft_qp *qp)
+{
+	return qp->sq.room == qp->sq.depth || sq_grow(qp) ? -EAGAIN : 0;
 }
 
 /* -- posting -------------------------------------------------------------------------------- */
@@ -145,7 +205,7 @@ int rvcm_soft_sq_post(struct rvcm_dev_qp *base, const struct rvcm_dev_wr *wr)
 
 	if (RVCM_SOFT_UNLIKELY(!qp->bound || qp->dead || rvcm_soft_qp_now(qp) != RVCM_DEV_QP_RTS))
 		return -ENOTCONN;
-	if (sq->posted - sq->done >= sq->depth)
+	if (RVCM_SOFT_UNLIKELY(sq->posted - sq->done >= sq->room) && sq_full(qp))
 		return -EAGAIN;
 	rc = sq_check(qp, wr);
 	if (!rc)
