@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "unit/failmem.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ static atomic_ulong fail_first; /* 0 = never */
 static atomic_ulong fail_last;
 static atomic_int failed;
 static atomic_size_t outstanding;
+static atomic_size_t bytes;
 
 static void arm(unsigned long first, unsigned long last)
 {
@@ -43,6 +45,11 @@ size_t failmem_outstanding(void)
 	return atomic_load(&outstanding);
 }
 
+size_t failmem_bytes(void)
+{
+	return atomic_load(&bytes);
+}
+
 static bool fails(void)
 {
 	unsigned long call = atomic_fetch_add(&calls, 1) + 1;
@@ -59,6 +66,7 @@ static void *counted(void *p)
 	if (!p)
 		abort();
 	atomic_fetch_add(&outstanding, 1);
+	atomic_fetch_add(&bytes, malloc_usable_size(p));
 	return p;
 }
 
@@ -74,13 +82,14 @@ void *rvcm_mem_zalloc(size_t size)
 
 void *rvcm_mem_calloc(size_t n, size_t size)
 {
-	size_t bytes;
+	size_t total;
 
-	return __builtin_mul_overflow(n, size, &bytes) ? NULL : rvcm_mem_zalloc(bytes);
+	return __builtin_mul_overflow(n, size, &total) ? NULL : rvcm_mem_zalloc(total);
 }
 
 void *rvcm_mem_realloc(void *p, size_t size)
 {
+	size_t old = p ? malloc_usable_size(p) : 0;
 	void *q;
 
 	if (fails())
@@ -88,6 +97,7 @@ void *rvcm_mem_realloc(void *p, size_t size)
 	q = counted(realloc(p, size + !size));
 	if (p)
 		atomic_fetch_sub(&outstanding, 1);
+	atomic_fetch_sub(&bytes, old);
 	return q;
 }
 
@@ -107,7 +117,9 @@ char *rvcm_mem_strdup(const char *s)
 
 void rvcm_mem_free(void *p)
 {
-	if (p)
-		atomic_fetch_sub(&outstanding, 1);
+	if (!p)
+		return;
+	atomic_fetch_sub(&outstanding, 1);
+	atomic_fetch_sub(&bytes, malloc_usable_size(p));
 	free(p);
 }

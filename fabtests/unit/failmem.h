@@ -20,4 +20,7 @@ int failmem_failed(void);
 /* Allocations not freed yet. */
 size_t failmem_outstanding(void);
 
+/* Their bytes, as malloc_usable_size(3) has them. */
+size_t failmem_bytes(void);
+
 #endif

@@ -3,7 +3,7 @@
  * Message buffers: what a message lives in from commit until the peer has acknowledged it and the
  * device is through with it. Free lists per size class, filled a chunk at a time; each chunk is
  * registered with every device, so a buffer can go out by any. Memory follows use: nothing is
- * allocated before the first message, and peers share the lists.
+ * allocated before the first message, the first chunk is small, and peers share the lists.
  */
 #include <errno.h>
 
@@ -12,7 +12,8 @@
 #include "conn/conn_impl.h"
 
 #define CHUNK_ALIGN 4096u
-#define CHUNK_BYTES (128u * 1024u) /* about */
+#define CHUNK_BYTES (128u * 1024u) /* about, and at most */
+#define CHUNK_FIRST 4096u          /* bytes of the first of a class, about */
 
 struct rvcm_buf_chunk {
 	struct rvcm_list node;
@@ -77,11 +78,21 @@ static size_t class_stride(const struct rvcm_buf_class *class)
 	return (sizeof(struct rvcm_buf) + class->bytes + align - 1) & ~(align - 1);
 }
 
+/* As many buffers as there are, so that a class is at most twice what is used of it. */
+static uint32_t chunk_next(const struct rvcm_buf_class *class)
+{
+	uint32_t first = (uint32_t)(CHUNK_FIRST / class_stride(class));
+	uint32_t n = class->total ? class->total : first ? first : 1;
+
+	return n < class->per_chunk ? n : class->per_chunk;
+}
+
 static int class_grow(struct rvcm_buf_pool *pool, uint8_t index)
 {
 	struct rvcm_buf_class *class = &pool->class[index];
 	size_t stride = class_stride(class);
-	size_t bytes = stride * class->per_chunk;
+	uint32_t n = chunk_next(class);
+	size_t bytes = stride * n;
 	struct rvcm_buf_chunk *chunk = rvcm_mem_zalloc(sizeof(*chunk));
 
 	if (!chunk)
@@ -92,7 +103,8 @@ static int class_grow(struct rvcm_buf_pool *pool, uint8_t index)
 		return -ENOMEM;
 	}
 	rvcm_list_add_tail(&pool->chunks, &chunk->node);
-	for (uint32_t i = 0; i < class->per_chunk; i++) {
+	class->total += n;
+	for (uint32_t i = 0; i < n; i++) {
 		struct rvcm_buf *buf = (void *)((uint8_t *)chunk->memory + i * stride);
 
 		buf->class = index;

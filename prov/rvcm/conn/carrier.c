@@ -153,6 +153,7 @@ static void slot_init(struct rvcm_carrier *carrier, struct rvcm_slot *slot, uint
 	slot->carrier = carrier;
 	slot->index = index;
 	rvcm_list_init(&slot->contacts);
+	rvcm_list_init(&slot->conns);
 	slot->shut_mail.kind = RVCM_MAIL_SHUT;
 	slot->closed_mail.kind = RVCM_MAIL_CLOSED;
 	rvcm_list_init(&slot->shut_mail.node);

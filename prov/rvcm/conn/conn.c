@@ -38,6 +38,7 @@ static struct rvcm_conn_full *create(struct rvcm_carrier *carrier, const struct 
 	rvcm_list_init(&conn->want.node);
 	rvcm_list_init(&conn->answer.node);
 	rvcm_hash_insert(&carrier->conns, &conn->node, rvcm_conn_key_hash(carrier, key));
+	rvcm_list_add_tail(&carrier->slots[key->slot]->conns, &conn->of_slot);
 	return conn;
 }
 
@@ -61,21 +62,17 @@ int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm
 static void each_of_slot(struct rvcm_carrier *carrier, uint16_t slot,
 			 void (*fn)(struct rvcm_conn_full *conn, void *arg), void *arg)
 {
-	struct rvcm_hash_node *node = rvcm_hash_next(&carrier->conns, NULL);
+	struct rvcm_list *node, *tmp;
 
-	while (node) {
-		struct rvcm_conn_full *conn = rvcm_container_of(node, struct rvcm_conn_full, node);
-
-		node = rvcm_hash_next(&carrier->conns, node);
-		if (conn->pub.slot == slot)
-			fn(conn, arg);
-	}
+	rvcm_list_for_each_safe (node, tmp, &carrier->slots[slot]->conns)
+		fn(rvcm_list_entry(node, struct rvcm_conn_full, of_slot), arg);
 }
 
 static void free_one(struct rvcm_conn_full *conn, void *arg)
 {
 	(void)arg;
 	rvcm_hash_del(&conn->carrier->conns, &conn->node);
+	rvcm_list_del(&conn->of_slot);
 	rvcm_list_del(&conn->work);
 	rvcm_list_del(&conn->hold);
 	rvcm_mem_free(conn);

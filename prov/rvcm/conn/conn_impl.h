@@ -116,8 +116,9 @@ struct rvcm_buf {
 };
 
 struct rvcm_buf_class {
-	size_t bytes; /* of frame[] */
-	uint32_t per_chunk;
+	size_t bytes;       /* of frame[] */
+	uint32_t total;     /* buffers, free or not */
+	uint32_t per_chunk; /* at most */
 	struct rvcm_list free;
 };
 
@@ -141,6 +142,7 @@ struct rvcm_conn_full {
 	struct rvcm_conn pub;
 	struct rvcm_carrier *carrier;
 	struct rvcm_hash_node node; /* carrier.conns */
+	struct rvcm_list of_slot;   /* slot.conns */
 	struct rvcm_list work;      /* carrier.work, when something is to be done */
 	struct rvcm_list hold;      /* carrier.held, when something waits for company */
 	struct rvcm_link *link;     /* from UP to RELEASED */
@@ -237,6 +239,7 @@ struct rvcm_slot {
 	} listen[RVCM_CONN_DEVS_MAX]; /* what CONNECT_REQUEST's ctx points at */
 	struct rvcm_list contacts;
 	/* The data side's. */
+	struct rvcm_list conns;
 	bool closing;
 	bool shut_posted;
 	atomic_bool closed; /* read by listen, which may come from any thread */
