@@ -7,6 +7,10 @@
  * that was removed is not being served. Waking takes no lock: it writes the thread's eventfd, which
  * lives as long as any carrier that may write it.
  *
+ * A thousand carriers cost a flag each when one of them has something to do: only those are served
+ * that were woken, have a descriptor ready, or are due. What is ready is asked for under the lock,
+ * for an event points at its carrier's place, which may be gone when the thread has just woken up.
+ *
  * Fork. The child has no thread. list.lock is held across fork, so the child's copy is consistent;
  * there the list is emptied and the thread forgotten with its descriptors closed, and a domain that
  * the child opens starts a thread of its own. What the parent had added is not "ours" in the child.
@@ -55,18 +59,44 @@ static void wake(struct rvcm_control_thread *thread)
 	(void)n; /* EAGAIN: the counter is full, so it is readable */
 }
 
-/* Serve every carrier; returns when to do so again at the latest, or sets *stop. */
+static void mark_ready(struct rvcm_control_thread *thread)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int n = epoll_wait(thread->epoll, events, EVENTS_MAX, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct rvcm_control *c = events[i].data.ptr;
+
+		if (c)
+			c->ready = true;
+	}
+}
+
+/* Serve the carrier if there is a reason to; returns when there will be. */
+static uint64_t serve_one(struct rvcm_control *c, uint64_t now_ns)
+{
+	bool woken = atomic_exchange_explicit(&c->woken, false, memory_order_acq_rel);
+
+	if (woken || c->ready || c->due_ns <= now_ns) {
+		c->ready = false;
+		c->due_ns = rvcm_carrier_control(c->carrier);
+	}
+	return c->due_ns;
+}
+
+/* Serve the carriers; returns when to do so again at the latest, or sets *stop. */
 static uint64_t serve(struct rvcm_control_thread *thread, bool *stop)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = UINT64_MAX, now = rvcm_clock_ns();
 	struct rvcm_list *pos;
 
 	pthread_mutex_lock(&list.lock);
 	*stop = thread->stop;
 	if (!*stop) {
+		mark_ready(thread);
 		rvcm_list_for_each (pos, &list.carriers) {
-			struct rvcm_control *c = rvcm_list_entry(pos, struct rvcm_control, link);
-			uint64_t due = rvcm_carrier_control(c->carrier);
+			uint64_t due =
+				serve_one(rvcm_list_entry(pos, struct rvcm_control, link), now);
 
 			if (due < next)
 				next = due;
@@ -93,7 +123,7 @@ static int timeout_until(uint64_t when_ns)
 static void *thread_main(void *arg)
 {
 	struct rvcm_control_thread *thread = arg;
-	struct epoll_event events[EVENTS_MAX];
+	struct epoll_event event;
 	uint64_t next, count;
 	bool stop;
 
@@ -101,16 +131,17 @@ static void *thread_main(void *arg)
 		next = serve(thread, &stop);
 		if (stop)
 			return NULL;
-		epoll_wait(thread->epoll, events, EVENTS_MAX, timeout_until(next));
+		epoll_wait(thread->epoll, &event, 1, timeout_until(next));
 		/* Before serving: what is announced from here on wakes us again. */
 		while (read(thread->event, &count, sizeof(count)) > 0)
 			;
 	}
 }
 
-static int epoll_add(int epoll, int fd)
+/* control: whose descriptor it is, NULL = the thread's own. */
+static int epoll_add(int epoll, int fd, struct rvcm_control *control)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = control };
 
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
@@ -145,7 +176,7 @@ static int thread_start(struct rvcm_control_thread **out)
 	thread->epoll = epoll_create1(EPOLL_CLOEXEC);
 	thread->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = thread->epoll < 0 || thread->event < 0 ? -errno
-						    : epoll_add(thread->epoll, thread->event);
+						    : epoll_add(thread->epoll, thread->event, NULL);
 	if (!rc)
 		rc = create_deaf(&thread->id, thread_main, thread);
 	if (rc) {
@@ -181,7 +212,8 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-static int watch_carrier(struct rvcm_control_thread *thread, struct rvcm_carrier *carrier)
+static int watch_carrier(struct rvcm_control_thread *thread, struct rvcm_control *control,
+			 struct rvcm_carrier *carrier)
 {
 	int fds[FDS_MAX];
 	int n = rvcm_carrier_control_fds(carrier, fds, FDS_MAX);
@@ -189,7 +221,7 @@ static int watch_carrier(struct rvcm_control_thread *thread, struct rvcm_carrier
 	if (n > FDS_MAX)
 		return -EMFILE;
 	for (int i = 0; i < n; i++) {
-		int rc = epoll_add(thread->epoll, fds[i]);
+		int rc = epoll_add(thread->epoll, fds[i], control);
 
 		if (rc)
 			return rc;
@@ -239,7 +271,7 @@ int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier)
 		rc = thread_start(&list.thread);
 	}
 	if (!rc) {
-		rc = watch_carrier(list.thread, carrier);
+		rc = watch_carrier(list.thread, control, carrier);
 		if (rc) {
 			unwatch_carrier(list.thread, carrier);
 			retired = retire();
@@ -249,6 +281,7 @@ int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier)
 		control->carrier = carrier;
 		control->thread = list.thread;
 		control->pid = getpid();
+		control->due_ns = 0; /* at once */
 		rvcm_list_add_tail(&list.carriers, &control->link);
 		wake(list.thread);
 	}
@@ -279,6 +312,8 @@ void rvcm_control_remove(struct rvcm_control *control)
 
 void rvcm_control_wake(struct rvcm_control *control)
 {
+	/* Before the eventfd: who reads that finds it. */
+	atomic_store_explicit(&control->woken, true, memory_order_release);
 	if (control->thread)
 		wake(control->thread);
 }

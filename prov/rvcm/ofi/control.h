@@ -7,7 +7,9 @@
 #ifndef RVCM_OFI_CONTROL_H
 #define RVCM_OFI_CONTROL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/list.h"
@@ -21,6 +23,9 @@ struct rvcm_control {
 	struct rvcm_carrier *carrier;
 	struct rvcm_control_thread *thread; /* NULL = not added */
 	pid_t pid;                          /* that added it */
+	atomic_bool woken;                  /* there is mail */
+	bool ready;                         /* a descriptor is; under the list's lock, as is due */
+	uint64_t due_ns; /* when it wants to be served, UINT64_MAX = not by time */
 };
 
 /* Have the carrier served; control is zeroed. Not from the control thread. -ENOMEM, -EMFILE,
