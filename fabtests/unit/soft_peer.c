@@ -208,7 +208,7 @@ void soft_peer_up(struct soft_peer *p, const struct soft_peer_conf *conf)
 		.enhanced = !conf->foreign_v1,
 		.crc = p->crc,
 		.ird = 4,
-		.ord = 4,
+		.ord = 16,
 	};
 	uint8_t buf[RVCM_SOFT_MPA_FRAME_BYTES_MAX];
 	uint8_t reply[RVCM_SOFT_MPA_FRAME_BYTES_MAX];
@@ -230,6 +230,8 @@ void soft_peer_up(struct soft_peer *p, const struct soft_peer_conf *conf)
 	assert_true(rvcm_soft_mpa_decode(RVCM_SOFT_MPA_REPLY, reply, bytes, &request) > 0);
 	assert_false(request.reject);
 	p->crc = request.crc;
+	if (!conf->mute)
+		soft_peer_go(p);
 }
 
 /* -- the peer's bytes ----------------------------------------------------------------------- */
@@ -310,6 +312,18 @@ void soft_peer_frame(struct soft_peer *p, const struct rvcm_soft_wire_hdr *hdr, 
 	uint8_t buf[RVCM_SOFT_MPA_FPDU_BYTES_MAX];
 
 	soft_peer_write(p, buf, soft_peer_fpdu(p, hdr, payload, bytes, buf));
+}
+
+void soft_peer_go(struct soft_peer *p)
+{
+	uint8_t buf[RVCM_SOFT_MPA_HEADER_BYTES + RVCM_SOFT_MPA_TRAILER_BYTES_MAX];
+	uint32_t crc;
+
+	rvcm_soft_mpa_header_encode(0, buf);
+	crc = rvcm_soft_crc_update(0, buf, RVCM_SOFT_MPA_HEADER_BYTES);
+	soft_peer_write(p, buf,
+			RVCM_SOFT_MPA_HEADER_BYTES +
+				rvcm_soft_mpa_trailer_encode(0, p->crc, crc, buf + 2));
 }
 
 void soft_peer_send(struct soft_peer *p, const void *payload, size_t bytes)

@@ -56,6 +56,7 @@ struct soft_peer_conf {
 	bool srq;
 	bool foreign_v1; /* the peer's request has revision 1 */
 	bool own_kind;   /* and the mark of our own kind */
+	bool mute;       /* the peer does not say at once that it is ready to receive */
 	uint32_t rq_depth;
 	uint64_t rnr_timeout_ns;
 };
@@ -84,6 +85,8 @@ size_t soft_peer_fpdu(const struct soft_peer *p, const struct rvcm_soft_wire_hdr
 /* A frame from the peer. */
 void soft_peer_frame(struct soft_peer *p, const struct rvcm_soft_wire_hdr *hdr, const void *payload,
 		     size_t bytes);
+/* A frame of no ULPDU: "go" (RFC 6581 section 9.2). */
+void soft_peer_go(struct soft_peer *p);
 /* A SEND of one segment with the next MSN. */
 void soft_peer_send(struct soft_peer *p, const void *payload, size_t bytes);
 

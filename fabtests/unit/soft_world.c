@@ -180,6 +180,12 @@ int soft_raw_up(struct soft_world *w, bool crc, struct rvcm_dev_qp **qp)
 	assert_int_equal(rvcm_soft_mpa_decode(RVCM_SOFT_MPA_REPLY, buf, (size_t)n, &reply), n);
 	assert_false(reply.reject);
 	assert_int_equal(reply.crc, crc);
+	/* A frame of no ULPDU: now the device may send, too (RFC 5044 section 7.1.2). */
+	rvcm_soft_mpa_header_encode(0, buf);
+	n = (ssize_t)rvcm_soft_mpa_trailer_encode(0, crc, rvcm_soft_crc_update(0, buf, 2), buf + 2);
+	soft_raw_send(fd, buf, 2 + (size_t)n);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_false(poll_all(w));
 	return fd;
 }
 

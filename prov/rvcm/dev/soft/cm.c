@@ -87,6 +87,9 @@ static void cm_dispatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src)
 	case RVCM_SOFT_SRC_QP:
 		rvcm_soft_dial_ready(rvcm_container_of(src, struct rvcm_soft_qp, src));
 		break;
+	case RVCM_SOFT_SRC_LINGER:
+		rvcm_soft_linger_ready(src);
+		break;
 	}
 }
 

@@ -74,6 +74,7 @@ enum rvcm_soft_src_kind {
 	RVCM_SOFT_SRC_LISTENER,
 	RVCM_SOFT_SRC_REQ,
 	RVCM_SOFT_SRC_QP,
+	RVCM_SOFT_SRC_LINGER,
 };
 
 struct rvcm_soft_src {
@@ -94,6 +95,8 @@ struct rvcm_soft_dev {
 	struct rvcm_list listeners;
 	struct rvcm_list reqs; /* being read, reported or waiting for an answer */
 	uint32_t n_reqs;
+	struct rvcm_list lingering; /* sockets that are over here: linger.c */
+	uint32_t n_lingering;
 	uint8_t private_data[RVCM_SOFT_MPA_PRIVATE_BYTES_MAX]; /* of the event last reported */
 
 	/* both */
@@ -125,6 +128,11 @@ int rvcm_soft_sock_open(const struct rvcm_addr *addr);
 void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun);
 /* Ends the connection at once, with a reset; the descriptor stays. */
 void rvcm_soft_sock_break(int fd);
+/*
+ * Throws away what the peer sent: Linux resets a connection that is closed with bytes unread, and
+ * forgets what it had to send. False: nothing more can come.
+ */
+bool rvcm_soft_sock_drain(int fd);
 /* Closes it in order or, if it may still stand, with a reset. -1 is allowed. */
 void rvcm_soft_sock_close(int fd, bool reset);
 int rvcm_soft_sock_name(int fd, struct rvcm_addr *addr);
@@ -141,8 +149,11 @@ struct rvcm_soft_shake {
 /* What both sides agreed on. */
 struct rvcm_soft_link {
 	bool crc;
-	bool own_kind; /* the peer is one of us: immediates */
+	bool own_kind; /* the peer is one of us: RFC 7306 */
+	uint8_t rtr;   /* enum rvcm_soft_mpa_rtr: how the opener begins; 0 = as it likes */
+	uint16_t ird;  /* READs we serve at a time */
 	uint16_t ord;  /* READs we may have open */
+	uint16_t term; /* not 0: it is to be terminated so at once */
 };
 
 /*
@@ -153,13 +164,21 @@ int rvcm_soft_shake_read(struct rvcm_soft_shake *shake, int fd, enum rvcm_soft_m
 			 struct rvcm_soft_mpa_frame *frame, bool *marked);
 /* The whole frame or an error: a fresh socket has room for it. */
 int rvcm_soft_shake_write(int fd, const struct rvcm_soft_mpa_frame *frame, bool mark);
-/* What a request, or the reply to ours, means for the connection. */
-void rvcm_soft_shake_agree(const struct rvcm_soft_mpa_frame *peer, bool marked,
+/*
+ * Set-up is a request and a reply, and both sides know from the two what was agreed (RFC 6581
+ * section 9). request: ours, to open. answer: ours to a peer's request; its reject and private data
+ * are the caller's. agree: ours and the peer's.
+ */
+void rvcm_soft_shake_request(const struct rvcm_soft_tunables *tun,
+			     struct rvcm_soft_mpa_frame *frame);
+void rvcm_soft_shake_answer(const struct rvcm_soft_tunables *tun,
+			    const struct rvcm_soft_mpa_frame *peer, bool marked,
+			    struct rvcm_soft_mpa_frame *frame);
+void rvcm_soft_shake_agree(const struct rvcm_soft_mpa_frame *own,
+			   const struct rvcm_soft_mpa_frame *peer, bool marked,
 			   const struct rvcm_soft_tunables *tun, struct rvcm_soft_link *link);
-/* A request of ours, or a reply to peer (not NULL). */
-void rvcm_soft_shake_offer(const struct rvcm_soft_tunables *tun,
-			   const struct rvcm_soft_mpa_frame *peer,
-			   struct rvcm_soft_mpa_frame *frame);
+/* The opener's first frame: the ready-to-receive message, or a TERMINATE. 0 or a negative errno. */
+int rvcm_soft_shake_begin(int fd, const struct rvcm_soft_link *link);
 
 /* -- events (event.c) ----------------------------------------------------------------------- */
 
@@ -184,6 +203,13 @@ void rvcm_soft_event_note(struct rvcm_soft_qp *qp, uint32_t bit);
 void rvcm_soft_event_forget(struct rvcm_soft_dev *dev, struct rvcm_soft_note *note);
 /* Control: 1 and *ev, or 0. */
 int rvcm_soft_event_next(struct rvcm_soft_dev *dev, struct rvcm_dev_event *ev);
+
+/* -- sockets that are over (linger.c): control --------------------------------------------- */
+
+/* Takes fd; -1 is allowed. What was sent on it still arrives, if the peer ends its side in time. */
+void rvcm_soft_linger_close(struct rvcm_soft_dev *dev, int fd);
+void rvcm_soft_linger_ready(struct rvcm_soft_src *src);
+void rvcm_soft_linger_fini(struct rvcm_soft_dev *dev);
 
 /* -- connection management (cm.c, listen.c, dial.c): control -------------------------------- */
 

@@ -164,7 +164,7 @@ static void dial_tcp(struct rvcm_soft_qp *qp)
 	if (!err && rvcm_soft_sock_name(qp->fd, &own) == 0 && rvcm_addr_equal(&own, &qp->peer))
 		err = ECONNREFUSED;
 	if (!err) {
-		rvcm_soft_shake_offer(&qp->dev->tun, NULL, &request);
+		rvcm_soft_shake_request(&qp->dev->tun, &request);
 		request.private_data = qp->shake.buf;
 		request.private_bytes = (uint16_t)qp->private_bytes;
 		err = -rvcm_soft_shake_write(qp->fd, &request, true);
@@ -179,9 +179,27 @@ static void dial_tcp(struct rvcm_soft_qp *qp)
 	rvcm_soft_event_note(qp, RVCM_SOFT_NOTE_ROUTE);
 }
 
+/* What the peer's reply asks for cannot be had (RFC 6581 section 9): it is told so. */
+static void dial_terminate(struct rvcm_soft_qp *qp, const struct rvcm_soft_link *link)
+{
+	struct rvcm_soft_end end = {
+		.type = RVCM_DEV_EVENT_CONNECT_ERROR,
+		.status = RVCM_STATUS_REJECTED_CAPS,
+		.err = EPROTO,
+	};
+
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: terminating a connection at its set-up: %s: %s",
+		  qp->dev->base.attr.name, rvcm_soft_wire_term_layer_text(link->term),
+		  rvcm_soft_wire_term_text(link->term));
+	rvcm_soft_linger_close(qp->dev, qp->fd);
+	qp->fd = -1;
+	dial_hang_up(qp);
+	(void)rvcm_soft_qp_step(qp, RVCM_SOFT_FSM_FAIL, &end);
+}
+
 static void dial_reply(struct rvcm_soft_qp *qp)
 {
-	struct rvcm_soft_mpa_frame reply;
+	struct rvcm_soft_mpa_frame own, reply;
 	struct rvcm_soft_link link;
 	bool marked;
 	int rc = rvcm_soft_shake_read(&qp->shake, qp->fd, RVCM_SOFT_MPA_REPLY, &reply, &marked);
@@ -198,10 +216,17 @@ static void dial_reply(struct rvcm_soft_qp *qp)
 		dial_rejected(qp);
 		return;
 	}
-	rvcm_soft_shake_agree(&reply, marked, &qp->dev->tun, &link);
+	rvcm_soft_shake_request(&qp->dev->tun, &own);
+	rvcm_soft_shake_agree(&own, &reply, marked, &qp->dev->tun, &link);
 	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
 	rvcm_soft_cm_unwatch(qp->dev, &qp->src);
-	rvcm_soft_dial_established(qp, &link);
+	rc = rvcm_soft_shake_begin(qp->fd, &link);
+	if (link.term)
+		dial_terminate(qp, &link);
+	else if (rc)
+		dial_fail(qp, -rc);
+	else
+		rvcm_soft_dial_established(qp, &link);
 }
 
 void rvcm_soft_dial_established(struct rvcm_soft_qp *qp, const struct rvcm_soft_link *link)
@@ -215,7 +240,12 @@ void rvcm_soft_dial_established(struct rvcm_soft_qp *qp, const struct rvcm_soft_
 	qp->base.caps = caps;
 	qp->crc = link->crc;
 	qp->own_kind = link->own_kind;
+	qp->ird = link->ird;
 	qp->ord = link->ord;
+	if (qp->opener && link->rtr == RVCM_SOFT_MPA_RTR_READ) {
+		qp->tx.read_msn++;
+		qp->rx.rtr_due = true;
+	}
 	qp->src.fd = qp->fd;
 	(void)rvcm_soft_cm_watch(qp->dev, &qp->src, EPOLLRDHUP);
 	(void)rvcm_soft_qp_step(qp, qp->opener ? RVCM_SOFT_FSM_REPLY : RVCM_SOFT_FSM_ACCEPT, NULL);

@@ -169,6 +169,14 @@ void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 	rvcm_soft_cm_timer(listener->dev, &listener->retry, LISTEN_RETRY_MS);
 }
 
+/* Our last words to an opener: they are to arrive. */
+static void listen_req_dismiss(struct rvcm_dev_req *req)
+{
+	rvcm_soft_linger_close(req->dev, req->src.fd);
+	req->src.fd = -1;
+	rvcm_soft_listen_req_free(req);
+}
+
 /* Log why, tell the peer if it speaks MPA at all, and forget it. */
 static void listen_req_refuse(struct rvcm_dev_req *req, int err)
 {
@@ -177,12 +185,14 @@ static void listen_req_refuse(struct rvcm_dev_req *req, int err)
 
 	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s sent no MPA request that can be accepted (errno %d)",
 		  req->dev->base.attr.name, rvcm_addr_format(&req->peer, name, sizeof(name)), -err);
-	if (err == -EBADMSG || err == -EOPNOTSUPP) {
-		rvcm_soft_shake_offer(&req->dev->tun, &req->frame, &reply);
-		reply.reject = true;
-		(void)rvcm_soft_shake_write(req->src.fd, &reply, false);
+	if (err != -EOPNOTSUPP) { /* the frame is not there */
+		rvcm_soft_listen_req_free(req);
+		return;
 	}
-	rvcm_soft_listen_req_free(req);
+	rvcm_soft_shake_answer(&req->dev->tun, &req->frame, false, &reply);
+	reply.reject = true;
+	(void)rvcm_soft_shake_write(req->src.fd, &reply, false);
+	listen_req_dismiss(req);
 }
 
 void rvcm_soft_listen_req_ready(struct rvcm_dev_req *req)
@@ -215,24 +225,24 @@ static int listen_req_alive(const struct rvcm_dev_req *req)
 	return n < 0 && errno != EAGAIN ? -errno : 0;
 }
 
-static int listen_reply(struct rvcm_dev_req *req, bool reject, const void *private_data,
-			size_t private_bytes)
+/* own: what is said, for rvcm_soft_shake_agree. */
+static int listen_reply(struct rvcm_dev_req *req, struct rvcm_soft_mpa_frame *own, bool reject,
+			const void *private_data, size_t private_bytes)
 {
-	struct rvcm_soft_mpa_frame reply;
-
 	if (private_bytes > req->dev->base.attr.private_data_bytes)
 		return -EINVAL;
-	rvcm_soft_shake_offer(&req->dev->tun, &req->frame, &reply);
-	reply.reject = reject;
-	reply.private_data = private_data;
-	reply.private_bytes = (uint16_t)private_bytes;
-	return rvcm_soft_shake_write(req->src.fd, &reply, req->marked);
+	rvcm_soft_shake_answer(&req->dev->tun, &req->frame, req->marked, own);
+	own->reject = reject;
+	own->private_data = private_data;
+	own->private_bytes = (uint16_t)private_bytes;
+	return rvcm_soft_shake_write(req->src.fd, own, req->marked);
 }
 
 int rvcm_soft_listen_accept(struct rvcm_dev_req *req, struct rvcm_dev_qp *base,
 			    const void *private_data, size_t private_bytes)
 {
 	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
+	struct rvcm_soft_mpa_frame own;
 	struct rvcm_soft_link link;
 	int rc = -EINVAL;
 
@@ -241,12 +251,14 @@ int rvcm_soft_listen_accept(struct rvcm_dev_req *req, struct rvcm_dev_qp *base,
 	rc = listen_req_alive(req);
 	if (rc)
 		goto out;
-	rc = listen_reply(req, false, private_data, private_bytes);
+	rc = listen_reply(req, &own, false, private_data, private_bytes);
 	if (rc)
 		goto out;
-	rvcm_soft_shake_agree(&req->frame, req->marked, &req->dev->tun, &link);
+	rvcm_soft_shake_agree(&own, &req->frame, req->marked, &req->dev->tun, &link);
 	qp->fd = req->src.fd;
 	qp->peer = req->peer;
+	/* RFC 5044 section 7.1.2 rule 4: the first FPDU is the opener's. */
+	qp->tx.held = !link.own_kind;
 	req->src.fd = -1;
 	rvcm_soft_dial_established(qp, &link);
 out:
@@ -257,8 +269,9 @@ out:
 int rvcm_soft_listen_reject(struct rvcm_dev_req *req, const void *private_data,
 			    size_t private_bytes)
 {
-	int rc = listen_reply(req, true, private_data, private_bytes);
+	struct rvcm_soft_mpa_frame own;
+	int rc = listen_reply(req, &own, true, private_data, private_bytes);
 
-	rvcm_soft_listen_req_free(req);
+	listen_req_dismiss(req);
 	return rc;
 }

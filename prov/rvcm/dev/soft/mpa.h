@@ -16,9 +16,9 @@
  *ask for them, and a peer that does (M) is rejected, as the kernel's siw does, though RFC 5044
  *section 7.1.1 wants them sent to who asks.
  *
- * Revision 1 does for two peers of ours. Revision 2 with S settles how many reads may be open each
- * way and is what siw sends; a request with S must be answered with S, one without, without (RFC
- *6581 section 10).
+ * Revision 2 with S settles how many reads may be open each way, and is what we and siw send; a
+ * request with S must be answered with S, one without, without (RFC 6581 section 10). What is said
+ * and what it comes to is in shake.c.
  */
 #ifndef RVCM_DEV_SOFT_MPA_H
 #define RVCM_DEV_SOFT_MPA_H

@@ -75,10 +75,14 @@ static int place_response_open(struct rvcm_soft_qp *qp, const struct rvcm_soft_f
 			       struct rvcm_soft_sink *sink)
 {
 	struct rvcm_soft_wqe *wqe = rvcm_soft_sq_read(qp);
+	bool rtr = qp->rx.rtr_due && !frame->bytes && frame->hdr.last;
 	uint64_t done = qp->rx.read_bytes;
 	uint64_t to = done;
 
-	if (!wqe || wqe->op != RVCM_DEV_OP_READ) /* nobody asked for it */
+	sink->n = 0;
+	if (rtr)
+		return 0;
+	if (qp->rx.rtr_due || !wqe || wqe->op != RVCM_DEV_OP_READ) /* nobody asked for it */
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_R_OPCODE);
 	if (wqe->n_sge)
 		to += (uintptr_t)wqe->sge[0].iov_base;
@@ -95,6 +99,10 @@ static int place_response_close(struct rvcm_soft_qp *qp, const struct rvcm_soft_
 {
 	struct rvcm_soft_rx *rx = &qp->rx;
 
+	if (rx->rtr_due) {
+		rx->rtr_due = false;
+		return 0;
+	}
 	rx->read_bytes += frame->bytes;
 	if (frame->hdr.last) {
 		rx->read_bytes = 0;
@@ -122,7 +130,7 @@ int rvcm_soft_place_check_request(struct rvcm_soft_qp *qp, const struct rvcm_sof
 
 	if (frame->hdr.msn != qp->rx.msn[RVCM_SOFT_WIRE_QN_READ])
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_D_MSN_RANGE);
-	if (responses->posted - responses->done >= qp->dev->tun.reads_max)
+	if (responses->posted - responses->done >= qp->ird)
 		return place_wrong(qp, RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER);
 	return responses->ring ? 0 : place_first_request(qp);
 }

@@ -102,7 +102,10 @@ void rvcm_soft_qp_close(struct rvcm_dev_qp *base)
 	rvcm_timer_cancel(&dev->timers, &qp->timer);
 	atomic_store_explicit(&qp->closed, true, memory_order_release);
 	rvcm_soft_event_forget(dev, &qp->note);
-	rvcm_soft_sock_close(qp->fd, state == RVCM_DEV_QP_RTS || state == RVCM_DEV_QP_CLOSING);
+	if (state == RVCM_DEV_QP_RTS || state == RVCM_DEV_QP_CLOSING)
+		rvcm_soft_sock_close(qp->fd, true);
+	else
+		rvcm_soft_linger_close(dev, qp->fd);
 	rvcm_soft_qp_put(qp);
 }
 

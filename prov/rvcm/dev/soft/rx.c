@@ -165,8 +165,10 @@ static int rx_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
 	if (rc == -EPROTO)
 		return qp->dead ? rc : rx_wrong(qp, frame);
 	rx->stalled = rc < 0;
-	if (!rc)
+	if (!rc) {
 		rx->r += frame->fpdu_bytes;
+		qp->tx.held = false;
+	}
 	return rc;
 }
 
@@ -254,6 +256,7 @@ static int rx_end_direct(struct rvcm_soft_qp *qp)
 	}
 	rx->r += trailer;
 	rx->direct = false;
+	qp->tx.held = false;
 	rc = rvcm_soft_place_close(qp, &rx->frame);
 	if (rc)
 		return qp->dead ? rc : rx_wrong(qp, NULL);

@@ -84,13 +84,14 @@ void rvcm_soft_sock_break(int fd)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Linux resets a connection that is closed with bytes unread, and forgets what it had to send. */
-static void sock_drain(int fd)
+bool rvcm_soft_sock_drain(int fd)
 {
+	ssize_t n = 1;
+
 	/* tcp(7): with MSG_TRUNC the bytes are discarded. */
-	for (int i = 0; i < SOCK_DRAINS_MAX; i++)
-		if (recv(fd, NULL, SOCK_DRAIN_BYTES, MSG_DONTWAIT | MSG_TRUNC) <= 0)
-			return;
+	for (int i = 0; i < SOCK_DRAINS_MAX && n > 0; i++)
+		n = recv(fd, NULL, SOCK_DRAIN_BYTES, MSG_DONTWAIT | MSG_TRUNC);
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 void rvcm_soft_sock_close(int fd, bool reset)
@@ -102,7 +103,7 @@ void rvcm_soft_sock_close(int fd, bool reset)
 	if (reset)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	else
-		sock_drain(fd);
+		(void)rvcm_soft_sock_drain(fd);
 	close(fd);
 }
 

@@ -16,10 +16,13 @@ void rvcm_soft_tunables_init(struct rvcm_soft_tunables *tun)
 		.connect_timeout_ms = 10000,
 		.handshake_timeout_ms = 5000,
 		.close_timeout_ms = 5000,
+		.linger_ms = 1000,
 		.user_timeout_ms = 30000,
 		.keepalive_idle_s = 10,
 		.keepalive_interval_s = 5,
 		.keepalive_count = 3,
+		.mpa_revision = 2,
+		.peer_to_peer = true,
 		.handshakes_max = 4096,
 		.reads_max = 32,
 		.segment_bytes_max = 65472,
@@ -45,6 +48,7 @@ static void soft_clamp_all(struct rvcm_soft_tunables *tun)
 	tun->direct_bytes_min = soft_clamp(tun->direct_bytes_min, 1, UINT32_MAX);
 	tun->bulk_read_bytes = soft_clamp(tun->bulk_read_bytes, 64, 65536);
 	tun->park_bufs_max = soft_clamp(tun->park_bufs_max, 1, 4096);
+	tun->mpa_revision = soft_clamp(tun->mpa_revision, 1, 2);
 	tun->handshakes_max = soft_clamp(tun->handshakes_max, 1, UINT32_MAX);
 }
 
@@ -85,6 +89,7 @@ static void soft_close(struct rvcm_dev *base)
 	while (!rvcm_list_empty(&dev->reqs))
 		rvcm_soft_listen_req_free(
 			rvcm_list_entry(rvcm_list_first(&dev->reqs), struct rvcm_dev_req, node));
+	rvcm_soft_linger_fini(dev);
 	rvcm_timer_queue_fini(&dev->timers);
 	soft_close_fds(dev);
 	rvcm_soft_buf_fini(&dev->bufs);
@@ -150,6 +155,7 @@ int rvcm_soft_open(const struct rvcm_dev_attr *attr, const struct rvcm_soft_tuna
 	rvcm_timer_queue_init(&dev->timers);
 	rvcm_list_init(&dev->listeners);
 	rvcm_list_init(&dev->reqs);
+	rvcm_list_init(&dev->lingering);
 	rvcm_list_init(&dev->events);
 	rc = soft_open_fds(dev);
 	if (rc)

@@ -21,19 +21,31 @@ struct rvcm_soft_tunables {
 	uint32_t connect_timeout_ms;   /* an attempt to connect, TCP and MPA together [10000] */
 	uint32_t handshake_timeout_ms; /* a client that connected must send its request [5000] */
 	uint32_t close_timeout_ms;     /* an orderly end may take so long [5000] */
-	uint32_t user_timeout_ms;      /* unacknowledged bytes, TCP_USER_TIMEOUT [30000] */
+	uint32_t
+		linger_ms; /* what was sent last may take so long to arrive after qp_close [1000] */
+	/*
+	 * A peer that is gone without a word ends the connection with ETIMEDOUT: bytes that it does
+	 * not acknowledge for user_timeout_ms; or, when nothing is under way, silence for
+	 * keepalive_idle_s and then probes until user_timeout_ms have passed since it was heard
+	 * (Linux: TCP_USER_TIMEOUT goes before TCP_KEEPCNT), or with user_timeout_ms 0 until
+	 * keepalive_count are unanswered.
+	 */
+	uint32_t user_timeout_ms;      /* [30000] */
 	uint32_t keepalive_idle_s;     /* before the first probe [10] */
 	uint32_t keepalive_interval_s; /* between probes [5] */
-	uint32_t keepalive_count;      /* unanswered probes that end the connection [3] */
-	uint32_t handshakes_max;       /* requests that wait to be read or answered [4096] */
-	uint32_t reads_max;            /* READs open at a time, each way: ORD and IRD [32] */
-	uint32_t segment_bytes_max;    /* payload of one frame [65472] */
-	uint32_t copy_bytes_max;   /* payloads up to this are copied behind their header [2048] */
-	uint32_t direct_bytes_min; /* a rest of payload this long goes straight to its place
-				      [4096] */
-	uint32_t bulk_read_bytes;  /* read at a time when long payloads are due [2048] */
-	uint32_t park_bufs_max;    /* buffers of 68 KiB for SENDs that found no receive [8] */
-	uint32_t poll_direct_max;  /* QPs of a CQ that are read without asking epoll [2] */
+	uint32_t keepalive_count;      /* [3] */
+	uint32_t mpa_revision; /* of our requests: 1 where a peer knows no other (RFC 5044); 1 has
+				  no IRD and ORD, so one READ is open at a time [2] */
+	bool peer_to_peer; /* ask a foreign peer for RFC 6581's, so that it may send first [yes] */
+	uint32_t handshakes_max;    /* requests that wait to be read or answered [4096] */
+	uint32_t reads_max;         /* READs open at a time, each way: ORD and IRD [32] */
+	uint32_t segment_bytes_max; /* payload of one frame [65472] */
+	uint32_t copy_bytes_max;    /* payloads up to this are copied behind their header [2048] */
+	uint32_t direct_bytes_min;  /* a rest of payload this long goes straight to its place
+				       [4096] */
+	uint32_t bulk_read_bytes;   /* read at a time when long payloads are due [2048] */
+	uint32_t park_bufs_max;     /* buffers of 68 KiB for SENDs that found no receive [8] */
+	uint32_t poll_direct_max;   /* QPs of a CQ that are read without asking epoll [2] */
 };
 
 void rvcm_soft_tunables_init(struct rvcm_soft_tunables *tunables);

@@ -241,6 +241,7 @@ struct rvcm_soft_tx {
 	bool segments_built;  /* all but its immediate is */
 	bool response_open;   /* and it is a read response */
 	bool blocked;         /* the socket takes no more for now */
+	bool held;            /* the peer has to send first */
 	bool finish;          /* end the stream when all is sent */
 	bool finished;        /* done so */
 	int err;              /* positive: the socket failed; reading goes on to its end */
@@ -338,6 +339,7 @@ struct rvcm_soft_rx {
 	enum rvcm_status recv_status;  /* of that receive, if the stream ends because of it */
 	struct rvcm_soft_park park;
 
+	bool rtr_due;              /* the response to a ready-to-receive READ comes first */
 	uint64_t write_bytes;      /* of the WRITE in progress */
 	uint64_t last_write_bytes; /* of the last whole one */
 	uint64_t read_bytes;       /* of the response in progress */
@@ -431,7 +433,8 @@ struct rvcm_soft_qp {
 	bool dead;             /* the stream is over and all is flushed */
 	bool crc;
 	bool own_kind;
-	uint16_t ord;
+	uint16_t ird; /* READs and atomics that we serve at a time */
+	uint16_t ord; /* and that we may have open */
 	struct rvcm_soft_cq *cq;
 	struct rvcm_soft_pool *pool;
 	struct rvcm_soft_srq *srq;

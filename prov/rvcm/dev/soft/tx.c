@@ -338,7 +338,7 @@ static bool tx_build_wr(struct rvcm_soft_qp *qp)
 void rvcm_soft_tx_build(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_tx *tx = &qp->tx;
-	bool more = !tx->err;
+	bool more = !tx->err && !tx->held;
 
 	while (more) {
 		bool response = qp->responses.built != qp->responses.posted;

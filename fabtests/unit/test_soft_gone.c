@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Peers that are gone without a word, as behind a firewall or after a power cut: nothing they sent
+ * arrives any more and nothing is acknowledged. A socket filter that accepts no byte does that to
+ * the peer's socket. And the other way round: our last words reach a peer that goes on talking.
+ */
+#include "unit/unit.h"
+#include "unit/soft_peer.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const struct soft_peer_conf pooled = { .pool = true };
+
+/* From now on the socket neither hears nor, as nothing is acknowledged, is heard for long. */
+static void vanish(int fd)
+{
+	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog program = { .len = 1, .filter = &none };
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)),
+			 0);
+}
+
+/* A peer that is gone is noticed after 0.2 s with bytes under way, and after 2 s without. */
+static void open_watchful(struct soft_peer *p)
+{
+	struct rvcm_soft_tunables tun;
+
+	rvcm_soft_tunables_init(&tun);
+	tun.user_timeout_ms = 200;
+	tun.keepalive_idle_s = 1;
+	tun.keepalive_interval_s = 1;
+	tun.connect_timeout_ms = 100;
+	soft_peer_open(p, &tun);
+}
+
+static void check_lost(struct soft_peer *p)
+{
+	const struct rvcm_dev_event *ev = soft_peer_event(p, RVCM_DEV_EVENT_DISCONNECTED);
+
+	assert_int_equal(ev->status, RVCM_STATUS_CONNECTION_LOST);
+	assert_int_equal(ev->err, ETIMEDOUT);
+	assert_int_equal(p->ops->qp_state(p->qp), RVCM_DEV_QP_ERROR);
+	soft_peer_close(p);
+}
+
+static void post(struct soft_peer *p, enum rvcm_dev_op op, uint64_t wr_id)
+{
+	const struct rvcm_dev_wr wr = { .wr_id = wr_id, .op = op, .flags = RVCM_DEV_WR_SIGNALED };
+
+	assert_int_equal(p->ops->post(p->qp, &wr), 0);
+}
+
+static void bytes_that_nobody_acknowledges(void **state)
+{
+	struct rvcm_dev_wc wc;
+	struct soft_peer p;
+
+	(void)state;
+	open_watchful(&p);
+	soft_peer_up(&p, &pooled);
+	vanish(p.fd);
+	post(&p, RVCM_DEV_OP_READ, 1);
+	post(&p, RVCM_DEV_OP_SEND, 2);
+	wc = soft_peer_wc(&p);
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(wc.status, RVCM_STATUS_CONNECTION_LOST);
+	wc = soft_peer_wc(&p); /* handed to the stream, and behind a READ that has failed */
+	assert_int_equal(wc.wr_id, 2);
+	assert_int_not_equal(wc.status, RVCM_STATUS_OK);
+	check_lost(&p);
+}
+
+/* Nothing is under way from here, and half a frame from there. */
+static void a_peer_that_says_no_more(void **state)
+{
+	struct soft_peer p;
+
+	(void)state;
+	open_watchful(&p);
+	soft_peer_up(&p, &pooled);
+	soft_peer_write(&p, "\0\x20\x41\x43", 4);
+	soft_peer_pump(&p);
+	vanish(p.fd);
+	check_lost(&p);
+}
+
+/* Established, and its owner has not attached it yet: control sees it. */
+static void before_it_was_attached(void **state)
+{
+	struct rvcm_addr addr;
+	uint8_t frame[24];
+	struct soft_peer p;
+	int server;
+
+	(void)state;
+	open_watchful(&p);
+	soft_peer_qp(&p, &pooled);
+	server = soft_peer_server(&p, &addr);
+	assert_int_equal(p.ops->connect(p.qp, &addr, NULL, 0), 0);
+	p.fd = accept4(server, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	close(server);
+	soft_peer_read(&p, frame, sizeof(frame));
+	soft_peer_write(&p, "MPA ID Rep Frame\0\1\0\0", 20);
+	soft_peer_event(&p, RVCM_DEV_EVENT_ESTABLISHED);
+	vanish(p.fd);
+	check_lost(&p);
+}
+
+/* Not even TCP is answered. */
+static void a_host_that_does_not_answer(void **state)
+{
+	const struct rvcm_dev_event *ev;
+	struct rvcm_addr addr;
+	struct soft_peer p;
+
+	(void)state;
+	open_watchful(&p);
+	soft_peer_qp(&p, &pooled);
+	p.fd = soft_peer_server(&p, &addr);
+	vanish(p.fd);
+	assert_int_equal(p.ops->connect(p.qp, &addr, NULL, 0), 0);
+	ev = soft_peer_event(&p, RVCM_DEV_EVENT_UNREACHABLE);
+	assert_int_equal(ev->status, RVCM_STATUS_CONNECT_TIMEOUT);
+	assert_int_equal(ev->err, ETIMEDOUT);
+	soft_peer_close(&p);
+}
+
+/* An orderly end that the peer does not answer. */
+static void a_peer_that_does_not_end(void **state)
+{
+	struct rvcm_soft_tunables tun;
+	struct soft_peer p;
+
+	(void)state;
+	rvcm_soft_tunables_init(&tun);
+	tun.close_timeout_ms = 50;
+	soft_peer_open(&p, &tun);
+	soft_peer_up(&p, &pooled);
+	vanish(p.fd);
+	assert_int_equal(p.ops->disconnect(p.qp), 0);
+	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->err, ETIMEDOUT);
+	soft_peer_close(&p);
+}
+
+/* -- last words ----------------------------------------------------------------------------- */
+
+static void detach_and_close(struct soft_peer *p)
+{
+	p->ops->detach(p->qp);
+	p->attached = false;
+	p->ops->qp_close(p->qp);
+	p->qp = NULL;
+}
+
+/* The peer sends on when our end is over and closed; what we said last is there all the same. */
+static void a_terminate_reaches_who_goes_on_sending(void **state)
+{
+	static const uint8_t more[100000];
+	struct soft_peer p;
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	soft_peer_write(&p, "\0\x12\x42\x43", 4); /* DDP version 2 */
+	soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED);
+	detach_and_close(&p);
+	for (int i = 0; i < 20; i++)
+		soft_peer_write(&p, more, sizeof(more));
+	soft_peer_expect_terminate(&p, RVCM_SOFT_WIRE_TERM_D_U_VERSION, NULL);
+	soft_peer_close(&p);
+}
+
+static void a_reject_reaches_who_goes_on_sending(void **state)
+{
+	static const uint8_t more[100000];
+	struct soft_peer p;
+	uint8_t reply[22];
+
+	(void)state;
+	soft_peer_open(&p, NULL);
+	soft_peer_listen(&p);
+	soft_peer_dial(&p);
+	soft_peer_write(&p, "MPA ID Req Frame\0\1\0\0", 20);
+	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	soft_peer_write(&p, more, sizeof(more));
+	assert_int_equal(p.ops->reject(p.event.req, "no", 2), 0);
+	soft_peer_write(&p, more, sizeof(more));
+	soft_peer_read(&p, reply, sizeof(reply));
+	assert_memory_equal(reply, "MPA ID Rep Frame\x20\1\0\2no", 22);
+	soft_peer_expect_end(&p);
+	soft_peer_close(&p);
+}
+
+/* A peer that never ends its side is waited for only so long: then sending is an error to it. */
+static void lingering_is_bounded(void **state)
+{
+	struct rvcm_soft_tunables tun;
+	struct soft_peer p;
+
+	(void)state;
+	rvcm_soft_tunables_init(&tun);
+	tun.linger_ms = 20;
+	soft_peer_open(&p, &tun);
+	soft_peer_up(&p, &pooled);
+	soft_peer_write(&p, "\0\x12\x42\x43", 4);
+	soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED);
+	detach_and_close(&p);
+	while (send(p.fd, "x", 1, MSG_NOSIGNAL) == 1 || errno == EAGAIN)
+		soft_peer_pump(&p);
+	assert_true(errno == ECONNRESET || errno == EPIPE);
+	soft_peer_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_that_nobody_acknowledges),
+		cmocka_unit_test(a_peer_that_says_no_more),
+		cmocka_unit_test(before_it_was_attached),
+		cmocka_unit_test(a_host_that_does_not_answer),
+		cmocka_unit_test(a_peer_that_does_not_end),
+		cmocka_unit_test(a_terminate_reaches_who_goes_on_sending),
+		cmocka_unit_test(a_reject_reaches_who_goes_on_sending),
+		cmocka_unit_test(lingering_is_bounded),
+	};
+
+	return cmocka_run_group_tests_name("soft_gone", tests, NULL, NULL);
+}
