@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# exchange: our MPI program that sends every kind of message in every size and checks every byte, with 2 and 4 ranks.
+# exchange: our MPI program that sends every kind of message in every size and checks every byte, with 2 and 4 ranks, or
+# one on each of several hosts.
 # shellcheck source=fabtests/jobs/lib.sh
 . "$(dirname "$0")/lib.sh"
 need mpirun openmpi-bin
@@ -21,6 +22,20 @@ job() {
 }
 
 program=$programs/exchange
+
+# Between hosts: one rank on each, and that IPv6 is what they use when it is asked for.
+if [ -n "${HOSTS-}" ]; then
+	job "IPv4" "$HOSTS" "${forced[@]}" "$program"
+	ok "IPv4: the payload went from host to host" at_least "$(hosts_bytes)" "$(payload)"
+	if is_rvcm; then
+		before=$(hosts_v6_bytes)
+		FI_RVCM_DEVICE=soft-eth0-v6 job "IPv6" "$HOSTS" "${forced[@]}" "$program" -m 100000
+		ok "IPv6: the payload went over IPv6" at_least $(($(hosts_v6_bytes) - before)) "$(payload)"
+	fi
+	negative "$HOSTS hosts" mpirun -np "$HOSTS" "${forced[@]}" "$program"
+	finish
+fi
+
 job "2 ranks, provider named" 2 "${named[@]}" "$program"
 job "4 ranks" 4 "${forced[@]}" "$program"
 job "2 ranks, no configuration files" 2 "${forced[@]}" --mca mca_base_param_files none "$program"

@@ -8,6 +8,8 @@
 #                   its bytes are not counted: that checks the script and the programs, not rvcm.
 #   top_builddir    where rvcm was built; default: the current directory
 #   FI_RVCM_IFACE   default lo: no packet leaves the machine
+#   HOSTS           the ranks of MPI jobs run on so many hosts, which are network namespaces: see fabtests/hosts/hosts.sh.
+#                   Needs root.  Default: all on this one.
 #
 # Rules a script can rely on, and must keep:
 #   - Every command under test runs through run(): in the background, under timeout(1), its output in a log.
@@ -30,6 +32,9 @@ mkdir "$dir/tmp" "$dir/none"
 export TMPDIR=$dir/tmp
 mark=$$.$(date +%s%N)
 job_pid= # of the timeout(1) that runs
+inside=() # in front of each command: where it runs
+spread=() # arguments for mpirun: where the ranks run
+iface=${FI_RVCM_IFACE:-lo}
 tests=0 failures=0
 rc=0 log='' shown=''
 
@@ -120,6 +125,7 @@ cleanup() {
 	pids=$(left_behind)
 	# shellcheck disable=SC2086
 	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+	[ -z "${HOSTS-}" ] || hosts_down
 	rm -rf "$dir"
 }
 trap cleanup EXIT
@@ -131,7 +137,7 @@ run() {
 	local seconds=$2
 	log=$dir/$1.log
 	shift 2
-	env RVCM_JOB="$mark" timeout -k 10 "$seconds" "$@" >"$log" 2>&1 &
+	env RVCM_JOB="$mark" timeout -k 10 "$seconds" "${inside[@]}" "$@" >"$log" 2>&1 &
 	job_pid=$!
 	wait "$job_pid"
 	rc=$?
@@ -140,6 +146,34 @@ run() {
 	return 0
 }
 
+# ---- hosts ---------------------------------------------------------------------------------------------------------
+
+# mpirun runs on the first host, and reaches the others through fabtests/hosts/agent.
+across_hosts() {
+	local at
+	at=$(cd "$(dirname "${BASH_SOURCE[0]}")/../hosts" && pwd) || exit 1
+	# shellcheck source=fabtests/hosts/hosts.sh
+	. "$at/hosts.sh"
+	need ip iproute2
+	if ! hosts_up "$HOSTS"; then
+		echo "1..1"
+		echo "not ok 1 - $HOSTS hosts"
+		exit 1
+	fi
+	iface=eth0
+	export RVCM_HOSTS=$hosts_net
+	inside=(ip netns exec "$hosts_net-1")
+	spread=(--mca plm_rsh_agent "$at/agent" --map-by node -H "$(seq -s , -f '10.77.%.0f.1:99' "$HOSTS")")
+}
+
+if [ -n "${HOSTS-}" ]; then
+	if [ "$(id -u)" != 0 ]; then
+		echo "1..0 # SKIP network namespaces need root"
+		exit 0
+	fi
+	across_hosts
+fi
+
 # ---- the provider --------------------------------------------------------------------------------------------------
 
 # over COMMAND...: run() with the provider; what it counts goes to files that start with $dir/stats.
@@ -147,8 +181,8 @@ over() {
 	local name=$1 seconds=$2
 	shift 2
 	rm -f "$dir"/stats.*
-	run "$name" "$seconds" env FI_PROVIDER="$PROV" FI_PROVIDER_PATH="$build/.libs" FI_TCP_IFACE=lo \
-		FI_RVCM_IFACE="${FI_RVCM_IFACE:-lo}" FI_RVCM_STATS="$dir/stats" "$@"
+	run "$name" "$seconds" env FI_PROVIDER="$PROV" FI_PROVIDER_PATH="$build/.libs" FI_TCP_IFACE="$iface" \
+		FI_RVCM_IFACE="$iface" FI_RVCM_STATS="$dir/stats" "$@"
 }
 
 # without COMMAND...: the same with no provider to be found.
@@ -204,10 +238,10 @@ carried() {
 # leaves out tcp unless it is.
 # shellcheck disable=SC2034 # used by the scripts
 {
-forced=(--oversubscribe --bind-to none --mca pml cm --mca mtl ofi)
+forced=(--oversubscribe --bind-to none --mca pml cm --mca mtl ofi "${spread[@]}")
 named=("${forced[@]}" --mca mtl_ofi_provider_include "$PROV")
 is_rvcm || forced=("${named[@]}")
-# Open MPI's own TCP, as a reference.
+# Open MPI's own TCP, as a reference; on one host always.
 own_tcp=(--oversubscribe --bind-to none --mca pml ob1 --mca btl "self,tcp" --mca btl_tcp_if_include lo)
 }
 
