@@ -199,7 +199,8 @@ static void engine_open(struct world *w, struct engine *engine, uint64_t seed)
 			.rnr_timeout_ns = SIM_S,
 			.env = { env_now, env_random, env_wake, env_wake, engine },
 		},
-		.eager_bytes_max = EAGER_MAX,
+		.eager_bytes_max = seed % 4 ? EAGER_MAX : EAGER_MAX / 2,
+		.eager_lone_bytes_max = EAGER_MAX,
 		.unexpected_bytes_max = seed % 3 ? 1 << 20 : 4000,
 	};
 

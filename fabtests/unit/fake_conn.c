@@ -539,6 +539,18 @@ void rvcm_conn_cancel(struct rvcm_conn *pub)
 	conn->reserved = NULL;
 }
 
+uint32_t rvcm_conn_mark(const struct rvcm_conn *pub)
+{
+	return full((struct rvcm_conn *)(uintptr_t)pub)->sent;
+}
+
+bool rvcm_conn_accepted(const struct rvcm_conn *pub, uint32_t mark)
+{
+	const struct fake_conn *conn = full((struct rvcm_conn *)(uintptr_t)pub);
+
+	return conn->sent - conn->under_way >= mark;
+}
+
 uint32_t rvcm_conn_confirm(struct rvcm_conn *pub)
 {
 	struct fake_conn *conn = full(pub);

@@ -72,6 +72,7 @@ static void open_node(struct world *w, struct world_node *node)
 			.env = { now_ns, random_bytes, wake, wake, w },
 		},
 		.eager_bytes_max = w->eager_bytes_max,
+		.eager_lone_bytes_max = w->eager_lone_bytes_max,
 		.unexpected_bytes_max = w->unexpected_bytes_max,
 	};
 	struct rvcm_ep_attr ep_attr = {

@@ -367,6 +367,21 @@ void rvcm_conn_cancel(struct rvcm_conn *pub)
 	conn->reserved = NULL;
 }
 
+static const struct rvcm_conn_full *full_const(const struct rvcm_conn *pub)
+{
+	return rvcm_conn_full((struct rvcm_conn *)(uintptr_t)pub);
+}
+
+uint32_t rvcm_conn_mark(const struct rvcm_conn *pub)
+{
+	return full_const(pub)->tx_seq;
+}
+
+bool rvcm_conn_accepted(const struct rvcm_conn *pub, uint32_t mark)
+{
+	return !rvcm_seq_before(full_const(pub)->tx_acked, mark);
+}
+
 uint32_t rvcm_conn_confirm(struct rvcm_conn *pub)
 {
 	return rvcm_confirm_want(rvcm_conn_full(pub));

@@ -197,9 +197,18 @@ void rvcm_conn_commit(struct rvcm_conn *conn, uint16_t dst_slot, size_t bytes,
 void rvcm_conn_cancel(struct rvcm_conn *conn);
 
 /*
+ * Behind what has been committed so far. Marks are serial numbers of 32 bits: a is before b if
+ * (int32_t)(a - b) < 0. They begin anew with each connection.
+ */
+uint32_t rvcm_conn_mark(const struct rvcm_conn *conn);
+
+/* Is it known that the peer has accepted every message before mark? */
+bool rvcm_conn_accepted(const struct rvcm_conn *conn, uint32_t mark);
+
+/*
  * Have the peer confirm what has been committed so far, which it otherwise does when it suits it.
  * The mark that is returned, or a later one, comes with sink->confirmed, from progress; or
- * sink->down does. Marks are serial numbers of 32 bits: a is before b if (int32_t)(a - b) < 0.
+ * sink->down does.
  */
 uint32_t rvcm_conn_confirm(struct rvcm_conn *conn);
 

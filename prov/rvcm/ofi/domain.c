@@ -208,6 +208,12 @@ static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 	return rc;
 }
 
+static size_t eager_most(const struct rvcm_params *params)
+{
+	return params->eager_size > params->eager_lone_size ? params->eager_size
+							    : params->eager_lone_size;
+}
+
 static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 		       const struct rvcm_params *params)
 {
@@ -215,7 +221,7 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 		.carrier = {
 			.devs = &domain->dev,
 			.n_devs = 1,
-			.message_bytes_max = params->eager_size + MESSAGE_OVERHEAD,
+			.message_bytes_max = eager_most(params) + MESSAGE_OVERHEAD,
 			.window_max = (uint32_t)params->window,
 			.hold = true, /* manual progress: the application comes back */
 			.connect_timeout_ns = params->connect_timeout * RVCM_CLOCK_NS_PER_MS,
@@ -231,15 +237,15 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 			},
 		},
 		.eager_bytes_max = params->eager_size,
+		.eager_lone_bytes_max = params->eager_size ? params->eager_lone_size : 0,
 		.unexpected_bytes_max = params->unexpected_size,
 	};
 	size_t most = (size_t)domain->dev->attr.message_bytes_max;
 	int rc;
 
-	if (attr.carrier.message_bytes_max > most) {
+	/* The engine clamps its eager limits to that. */
+	if (attr.carrier.message_bytes_max > most)
 		attr.carrier.message_bytes_max = most;
-		attr.eager_bytes_max = most > MESSAGE_OVERHEAD ? most - MESSAGE_OVERHEAD : 0;
-	}
 	rc = rvcm_jobkey_find(params,
 			      info->domain_attr->auth_key_size ? info->domain_attr->auth_key : NULL,
 			      attr.carrier.job_key);

@@ -92,6 +92,8 @@ static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr
 	engine->env = attr->carrier.env;
 	engine->linger_ns = attr->carrier.linger_ns;
 	engine->eager_max = attr->eager_bytes_max < room ? attr->eager_bytes_max : room;
+	engine->eager_lone_max =
+		attr->eager_lone_bytes_max < room ? attr->eager_lone_bytes_max : room;
 	engine->unexpected_max = attr->unexpected_bytes_max;
 	engine->unexpected_hard = hard_limit(attr);
 	engine->env.random(engine->env.ctx, &engine->seed, sizeof(engine->seed));

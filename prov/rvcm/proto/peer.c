@@ -186,6 +186,7 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	peer->waiting = false;
 	peer->eager_off = false;
 	peer->off_told = false;
+	peer->long_sent = false;
 	peer->slot = 0;
 	end_sends(&peer->delivering, &why);
 	end_sends(&peer->announced, &why);

@@ -34,6 +34,7 @@ struct rvcm_peer;
 struct rvcm_engine_attr {
 	struct rvcm_carrier_attr carrier; /* sink and sink_ctx are the engine's to fill */
 	size_t eager_bytes_max;      /* payload sent without asking; clamped to the carrier's */
+	size_t eager_lone_bytes_max; /* the same, if no other long one is under way */
 	size_t unexpected_bytes_max; /* eager bytes held unmatched per peer */
 };
 

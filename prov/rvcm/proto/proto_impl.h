@@ -45,6 +45,7 @@ struct rvcm_engine {
 	uint64_t linger_ns;
 	uint64_t seed;          /* of hash tables */
 	size_t eager_max;       /* bytes of payload */
+	size_t eager_lone_max;  /* the same, if it is the only long one under way */
 	size_t unexpected_max;  /* bytes held per peer */
 	size_t unexpected_hard; /* that a peer which keeps the rules cannot exceed */
 	struct rvcm_store store;
@@ -90,6 +91,8 @@ struct rvcm_peer {
 	bool eager_off;  /* it told us so */
 	bool off_wanted; /* we hold too much of it */
 	bool off_told;   /* and it has been told */
+	bool long_sent;  /* a message longer than eager_max went eagerly, before long_mark */
+	uint32_t long_mark;
 	struct rvcm_list queued;
 	struct rvcm_list announced;
 	struct rvcm_list delivering; /* oldest first */

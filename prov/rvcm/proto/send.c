@@ -17,12 +17,33 @@
 
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
+/* Is a long message to the peer under way, that it is not known to have? */
+static bool long_under_way(struct rvcm_peer *peer)
+{
+	if (peer->long_sent && rvcm_conn_accepted(peer->conn, peer->long_mark))
+		peer->long_sent = false;
+	return peer->long_sent || !rvcm_list_empty(&peer->announced);
+}
+
+/*
+ * What may go eagerly. A long message that goes alone arrives a round trip earlier if nobody is
+ * asked, which is worth copying it twice. Of many the round trips overlap, and the copies do not.
+ */
+static size_t eager_max(struct rvcm_peer *peer, size_t length)
+{
+	const struct rvcm_engine *engine = peer->ep->engine;
+
+	if (length <= engine->eager_max || length > engine->eager_lone_max || long_under_way(peer))
+		return engine->eager_max;
+	return engine->eager_lone_max;
+}
+
 static enum rvcm_choose choose(const struct rvcm_ep_tx *tx, size_t length)
 {
-	const struct rvcm_peer *peer = tx->peer;
+	struct rvcm_peer *peer = tx->peer;
 	struct rvcm_choose_in in = {
 		.length = length,
-		.eager_max = peer->ep->engine->eager_max,
+		.eager_max = eager_max(peer, length),
 		.pieces = rvcm_iov_pieces(tx->iov, tx->n_iov),
 		.eager_off = peer->eager_off,
 		.inject = tx->flags & RVCM_EP_INJECT,
@@ -43,6 +64,10 @@ static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 	rvcm_iov_gather(buf, tx->iov, tx->n_iov);
 	rvcm_conn_commit(peer->conn, peer->slot, bytes,
 			 tx->flags & RVCM_EP_MORE ? RVCM_CONN_MORE : RVCM_CONN_SOON);
+	if (length > peer->ep->engine->eager_max) {
+		peer->long_sent = true;
+		peer->long_mark = rvcm_conn_mark(peer->conn);
+	}
 	rvcm_stat_inc(&peer->ep->stats.tx_eager);
 	rvcm_stat_inc(&peer->ep->stats.tx_msgs);
 	rvcm_stat_add(&peer->ep->stats.tx_bytes, length);
