@@ -224,6 +224,59 @@ static void hello_depends_on_all_its_inputs(void **state)
 	assert_memory_not_equal(a, b, 8);
 }
 
+/* "A worked example" of DESIGN.md, for whoever writes a peer from it. */
+static void the_worked_example(void **state)
+{
+	static const uint8_t wire[2][54] = {
+		{
+			0x01, 0xac, 0x01, 0x00, 0x18, 0x00, 0x34, 0x12, 0x00, 0x00, 0x00,
+			0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xc0, 0x00,
+			0x02, 0x01, 0xce, 0x3b, 0xc1, 0x88, 0xcb, 0xd9, 0x4e, 0xfc, 0x04,
+			0x03, 0x02, 0x01, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+			0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x00,
+		},
+		{
+			0x01, 0xac, 0x02, 0x00, 0x18, 0x00, 0x78, 0x56, 0x10, 0x11, 0x12,
+			0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d,
+			0x1e, 0x1f, 0xbc, 0x50, 0x34, 0xb5, 0xb6, 0xcb, 0x2e, 0x0d, 0x08,
+			0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 0x01, 0x00, 0x00, 0x00,
+			0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x00,
+		},
+	};
+	static const uint8_t mac[2][8] = {
+		{ 0xfa, 0x34, 0x48, 0x6d, 0x0b, 0x2e, 0xcc, 0x05 },
+		{ 0x01, 0x57, 0xc6, 0x67, 0x52, 0x20, 0xd2, 0x60 },
+	};
+	uint8_t job[RVCM_CONN_KEY_BYTES], nonce[RVCM_WIRE_NONCE_BYTES], tag[8];
+	struct rvcm_shake shake = { .role = RVCM_WIRE_REQUEST,
+				    .caps = 0x18,
+				    .incarnation = 0x01020304,
+				    .epoch = 1,
+				    .window = 4 };
+	struct rvcm_wire_handshake request, reply;
+
+	(void)state;
+	for (uint8_t i = 0; i < 16; i++) {
+		job[i] = i;
+		nonce[i] = 0x20 + i;
+	}
+	assert_int_equal(rvcm_addr_parse("192.0.2.1:4660", &shake.name), 0);
+	rvcm_shake_encode(&shake, job, NULL, &request);
+	assert_memory_equal(&request, wire[0], sizeof(request));
+	shake.role = RVCM_WIRE_REPLY;
+	shake.incarnation = 0x05060708;
+	shake.peer_incarnation = 0x01020304;
+	shake.name.port = 22136;
+	for (uint8_t i = 0; i < 16; i++)
+		shake.nonce[i] = 0x10 + i;
+	rvcm_shake_encode(&shake, job, &request, &reply);
+	assert_memory_equal(&reply, wire[1], sizeof(reply));
+	rvcm_shake_hello_mac(RVCM_WIRE_REQUEST, job, &request, &reply, nonce, tag);
+	assert_memory_equal(tag, mac[0], 8);
+	rvcm_shake_hello_mac(RVCM_WIRE_REPLY, job, &request, &reply, nonce, tag);
+	assert_memory_equal(tag, mac[1], 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +289,7 @@ int main(void)
 		cmocka_unit_test(reject_carries_its_reason),
 		cmocka_unit_test(random_bytes_are_never_believed),
 		cmocka_unit_test(hello_depends_on_all_its_inputs),
+		cmocka_unit_test(the_worked_example),
 	};
 
 	return cmocka_run_group_tests_name("shake", tests, NULL, NULL);
