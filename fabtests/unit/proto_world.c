@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	struct world_comp *kept = &node->comps[node->n_comps % WORLD_COMPS];
 
 	assert_true(node->n_comps - node->n_taken < WORLD_COMPS);
+	if (comp->flags & RVCM_EP_MULTI)
+		assert_true(node->reserved-- > 0);
 	kept->comp = *comp;
 	snprintf(kept->text, sizeof(kept->text), "%s", comp->text ? comp->text : "");
 	node->n_comps++;
@@ -43,7 +46,27 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return RVCM_EP_SOURCE_NONE;
 }
 
-static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+static int reserve(void *ctx)
+{
+	struct world_node *node = ctx;
+
+	if (node->full)
+		return -EAGAIN;
+	node->reserved++;
+	return 0;
+}
+
+static void unreserve(void *ctx)
+{
+	assert_true(((struct world_node *)ctx)->reserved-- > 0);
+}
+
+static const struct rvcm_ep_sink sink = {
+	.complete = complete,
+	.source = source,
+	.reserve = reserve,
+	.unreserve = unreserve,
+};
 
 struct world *world_new(void)
 {
@@ -128,6 +151,7 @@ void world_close_ep(struct world *w, int i)
 	}
 	rvcm_ep_close(w->nodes[i].ep);
 	w->nodes[i].ep = NULL;
+	assert_int_equal(w->nodes[i].reserved, 0);
 }
 
 void world_close(struct world *w)

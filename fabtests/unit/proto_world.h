@@ -25,6 +25,8 @@ struct world_node {
 	struct world_comp comps[WORLD_COMPS];
 	uint32_t n_comps;
 	uint32_t n_taken;
+	uint32_t reserved; /* completions that the endpoint may still report with MULTI */
+	bool full;         /* the test's: no more can be reserved */
 };
 
 /* Set before world_open, or left 0 for what is said here. */

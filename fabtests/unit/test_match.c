@@ -83,6 +83,7 @@ static void post(struct world *w)
 	memset(&r->recv, 0x5a, sizeof(r->recv));
 	r->recv.item.tag = rvcm_rng_below(&w->rng, 64);
 	r->recv.ignore = w->masks[rvcm_rng_below(&w->rng, w->n_masks)];
+	r->recv.stays = false;
 	r->recv.item.source = rvcm_rng_below(&w->rng, 2) ? RVCM_MATCH_SOURCE_ANY : random_source(w);
 	want = oldest_msg(w, &r->recv);
 	got = rvcm_match_post(&w->match, &r->recv);

@@ -178,7 +178,10 @@ static void drop_posted(struct rvcm_ep *ep, struct rvcm_match *match)
 		struct rvcm_match_recv *recv = rvcm_match_recv_of(pos);
 
 		rvcm_match_unpost(match, recv);
-		rvcm_recv_free(ep, rvcm_recv_of(recv));
+		if (recv->stays)
+			rvcm_multi_drop(ep, rvcm_recv_of(recv));
+		else
+			rvcm_recv_free(ep, rvcm_recv_of(recv));
 	}
 }
 
@@ -247,6 +250,11 @@ int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
 	return rvcm_recv_post(ep, rx, room);
 }
 
+void rvcm_ep_share_min(struct rvcm_ep *ep, size_t bytes)
+{
+	ep->share_min = bytes;
+}
+
 static struct rvcm_match_recv *find_posted(struct rvcm_match *match, const void *op_context)
 {
 	struct rvcm_list *pos;
@@ -270,7 +278,7 @@ int rvcm_ep_cancel(struct rvcm_ep *ep, void *op_context)
 		if (!recv)
 			continue;
 		rvcm_match_unpost(&ep->match[i], recv);
-		rvcm_recv_end(ep, rvcm_recv_of(recv), &why);
+		rvcm_recv_stop(ep, rvcm_recv_of(recv), &why);
 		return 0;
 	}
 	return -ENOENT;

@@ -333,7 +333,7 @@ struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag
 {
 	struct rvcm_match_recv *recv = find_posted(match, tag, source);
 
-	if (recv)
+	if (recv && !recv->stays)
 		rvcm_match_unpost(match, recv);
 	return recv;
 }

@@ -37,12 +37,13 @@ struct rvcm_match_item {
 	struct rvcm_list all;
 };
 
-/* Part of a receive. The caller sets item.tag, item.source and ignore. */
+/* Part of a receive. The caller sets item.tag, item.source, ignore and stays. */
 struct rvcm_match_recv {
 	struct rvcm_match_item item;
 	uint64_t ignore;
 	struct rvcm_list link;
 	uint32_t class; /* RVCM_MATCH_CLASSES = in the list */
+	bool stays;     /* matching does not take it: the caller unposts it when it is used up */
 };
 
 /* Part of a message that no receive has matched. The caller sets item.tag and item.source. */
@@ -92,7 +93,7 @@ struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_mat
 /* Find the oldest held message that recv, which is not posted, would match, or NULL. */
 struct rvcm_match_msg *rvcm_match_peek(struct rvcm_match *match, struct rvcm_match_recv *recv);
 
-/* Take the oldest posted receive that matches, or return NULL. */
+/* Take the oldest posted receive that matches, unless it stays, or return NULL. */
 struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag, uint64_t source);
 
 /* Hold a message for which rvcm_match_arrive gave NULL. */

@@ -68,7 +68,7 @@ void rvcm_peer_renumber(struct rvcm_peer *peer, uint64_t source)
 		struct rvcm_match_recv *recv = rvcm_match_move(match, &held->match, source);
 
 		if (recv)
-			rvcm_recv_deliver(rvcm_recv_of(recv), held);
+			rvcm_recv_deliver(rvcm_recv_taker(peer->ep, recv, held->length), held);
 	}
 }
 
@@ -175,7 +175,7 @@ static void end_directed(struct rvcm_peer *peer, struct rvcm_match *match,
 		if (recv->item.source != peer->source)
 			continue;
 		rvcm_match_unpost(match, recv);
-		rvcm_recv_end(peer->ep, rvcm_recv_of(recv), why);
+		rvcm_recv_stop(peer->ep, rvcm_recv_of(recv), why);
 	}
 }
 

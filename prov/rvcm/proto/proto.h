@@ -57,12 +57,14 @@ enum rvcm_ep_flag {
 	RVCM_EP_SEND = 1u << 4,       /* completion: of a send, else of a receive */
 	RVCM_EP_MORE = 1u << 5,       /* tx: another follows at once */
 	RVCM_EP_DELIVERED = 1u << 6,  /* tx: over only when the peer has accepted it */
+	RVCM_EP_MULTI = 1u << 7,      /* rx, completion: a buffer for many messages; not TAGGED */
+	RVCM_EP_RELEASED = 1u << 8,   /* completion: with MULTI, the buffer's last */
 };
 
 /* A completion, exactly one per operation that asked for it or failed. */
 struct rvcm_ep_comp {
 	void *op_context;
-	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND */
+	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND, MULTI, RELEASED */
 	enum rvcm_status status;
 	int err;         /* positive errno from below for status, 0 = rvcm_status_errno's */
 	size_t length;   /* bytes placed (receives) */
@@ -70,14 +72,22 @@ struct rvcm_ep_comp {
 	void *buf;       /* receives: the first byte posted */
 	uint64_t tag;
 	uint64_t data;
-	uint64_t source;  /* receives: as sink->source said, RVCM_EP_SOURCE_NONE if unknown */
-	const char *text; /* errors: why, for people; NULL or valid during the call */
+	uint64_t source; /* receives: as sink->source said, RVCM_EP_SOURCE_NONE if unknown */
+	const struct rvcm_addr *name; /* receives that matched: whose message it is */
+	const char *text;             /* errors: why, for people; NULL or valid during the call */
 };
 
 struct rvcm_ep_sink {
 	void (*complete)(void *ctx, const struct rvcm_ep_comp *comp);
 	/* The application's address for that name, or RVCM_EP_SOURCE_NONE. */
 	uint64_t (*source)(void *ctx, const struct rvcm_addr *name);
+	/*
+	 * For MULTI receives, one of which completes any number of times: make sure that one more
+	 * completion can be taken, and give that back unused. Each completion with MULTI uses one
+	 * up. 0, or -EAGAIN: not now.
+	 */
+	int (*reserve)(void *ctx);
+	void (*unreserve)(void *ctx);
 };
 
 struct rvcm_ep_attr {
@@ -160,8 +170,15 @@ struct rvcm_ep_rx {
 	void *op_context;
 };
 
-/* Post a receive. -EAGAIN: rx_max are posted. */
+/*
+ * Post a receive. -EAGAIN: rx_max are posted. MULTI: messages are placed one behind the other, in
+ * one piece of memory, each with a completion of its own whose buf says where, until less than
+ * rvcm_ep_share_min bytes are left; that completion has RELEASED.
+ */
 int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx);
+
+/* How much room a MULTI receive that is posted from now on must have to stay; 0 like 1. */
+void rvcm_ep_share_min(struct rvcm_ep *ep, size_t bytes);
 
 /* A message that has arrived, or has been announced, and that no receive has taken. */
 struct rvcm_ep_found {
@@ -193,7 +210,7 @@ int rvcm_peek_discard(struct rvcm_ep *ep, const void *op_context);
 
 /*
  * Cancel the oldest posted receive with that context: it completes with status CANCELED. -ENOENT:
- * there is none (it may have matched already).
+ * there is none (it may have matched already). What a MULTI one has taken before still completes.
  */
 int rvcm_ep_cancel(struct rvcm_ep *ep, void *op_context);
 

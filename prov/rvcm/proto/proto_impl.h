@@ -6,7 +6,8 @@
  *   ep       matching, pools, peers; everything else belongs to one ep
  *   peer     what is under way to and from one name; lives as long as its ep
  *   send     a send that could not be finished at once
- *   recv     a receive, from its posting to its completion, or to its FIN if it was a rendezvous
+ *   recv     a receive, from its posting to its completion, or to its FIN if it was a rendezvous;
+ *            also a buffer for many messages, and a share of one: see multi.c
  *   held     a message that no receive has matched
  *
  * Where an operation is, is which list its node is on:
@@ -65,6 +66,7 @@ struct rvcm_ep {
 	uint32_t tx_count;  /* sends that exist and are not parted */
 	uint32_t tx_parted; /* sends that only wait for their receiver */
 	uint32_t rx_count;  /* receives not completed */
+	size_t share_min;   /* of MULTI receives to come */
 	const struct rvcm_ep_sink *sink;
 	void *sink_ctx;
 	struct rvcm_match match[2]; /* fi_msg(3), fi_tagged(3): by RVCM_EP_TAGGED */
@@ -139,6 +141,13 @@ struct rvcm_recv {
 	enum rvcm_status status;
 	int err;
 	struct rvcm_mr *mrs[RVCM_EP_IOV_MAX];
+
+	/* multi.c */
+	struct rvcm_recv *owner; /* a share's buffer; else NULL */
+	struct rvcm_recv *spare; /* a buffer's next share; NULL = it takes no message any more */
+	size_t share_min;
+	uint32_t shares; /* a buffer's, not ended */
+	bool canceled;
 };
 
 enum rvcm_held_kind {
@@ -238,6 +247,30 @@ void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct r
 void rvcm_recv_free(struct rvcm_ep *ep, struct rvcm_recv *recv);
 /* Report and free. */
 void rvcm_recv_end(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why);
+/* End a receive that is not posted any more and has matched nothing. */
+void rvcm_recv_stop(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why);
+
+/* -- multi.c -- */
+
+int rvcm_multi_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
+/* A share of buffer for a message of that length; buffer may be out of the matcher then. */
+struct rvcm_recv *rvcm_multi_take(struct rvcm_ep *ep, struct rvcm_recv *buffer, uint64_t length);
+/* Complete a share. */
+void rvcm_multi_ended(struct rvcm_ep *ep, struct rvcm_recv *share, struct rvcm_ep_comp *comp);
+/* Complete a buffer that is not posted any more and goes on no longer. */
+void rvcm_multi_stop(struct rvcm_ep *ep, struct rvcm_recv *buffer, const struct rvcm_why *why);
+
+/* Free a buffer that was posted and has no shares, without a word. */
+void rvcm_multi_drop(struct rvcm_ep *ep, struct rvcm_recv *buffer);
+
+/* The receive, found by the matcher, that a message of that length goes into. */
+static inline struct rvcm_recv *rvcm_recv_taker(struct rvcm_ep *ep, struct rvcm_match_recv *found,
+						uint64_t length)
+{
+	struct rvcm_recv *recv = rvcm_recv_of(found);
+
+	return found->stays ? rvcm_multi_take(ep, recv, length) : recv;
+}
 
 /* -- hold.c -- */
 

@@ -45,11 +45,17 @@ void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct r
 		comp.tag = recv->tag;
 		comp.data = recv->data;
 		comp.source = recv->peer->source;
+		comp.name = &recv->peer->name;
 	}
 	if (comp.status == RVCM_STATUS_OK) {
 		comp.length = length;
 		comp.overflow = (size_t)recv->length - length;
 		comp.status = comp.overflow ? RVCM_STATUS_TRUNCATED : RVCM_STATUS_OK;
+	}
+	if (recv->owner) {
+		count(ep, recv, comp.status, comp.length);
+		rvcm_multi_ended(ep, recv, &comp);
+		return;
 	}
 	ep->rx_count--;
 	if (recv->flags & RVCM_RECV_SILENT)
@@ -70,6 +76,14 @@ void rvcm_recv_end(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm
 {
 	rvcm_recv_report(ep, recv, why);
 	rvcm_recv_free(ep, recv);
+}
+
+void rvcm_recv_stop(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why)
+{
+	if (recv->match.stays)
+		rvcm_multi_stop(ep, recv, why);
+	else
+		rvcm_recv_end(ep, recv, why);
 }
 
 void rvcm_recv_bind(struct rvcm_recv *recv, struct rvcm_peer *peer, uint32_t msg_flags,
@@ -127,6 +141,7 @@ struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx,
 	recv->match.item.tag = rx->flags & RVCM_EP_TAGGED ? rx->tag : 0;
 	recv->match.ignore = rx->flags & RVCM_EP_TAGGED ? rx->ignore : 0;
 	recv->match.item.source = rx->source;
+	recv->match.stays = false;
 	recv->flags = rx->flags;
 	recv->n_iov = rx->n_iov;
 	for (uint32_t i = 0; i < rx->n_iov; i++)
@@ -135,14 +150,18 @@ struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx,
 	recv->op_context = rx->op_context;
 	recv->peer = NULL;
 	recv->length = 0;
+	recv->owner = NULL;
 	return recv;
 }
 
 int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 {
-	struct rvcm_recv *recv = rvcm_recv_new(ep, rx, room);
+	struct rvcm_recv *recv;
 	struct rvcm_match_msg *msg;
 
+	if (rx->flags & RVCM_EP_MULTI)
+		return rvcm_multi_post(ep, rx, room);
+	recv = rvcm_recv_new(ep, rx, room);
 	if (!recv)
 		return -EAGAIN;
 	msg = rvcm_match_post(rvcm_ep_match(ep, rx->flags), &recv->match);
@@ -178,7 +197,7 @@ static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	found = rvcm_match_arrive(match, msg->tag, peer->source);
 	if (!found)
 		return hold(peer, msg);
-	recv = rvcm_recv_of(found);
+	recv = rvcm_recv_taker(ep, found, msg->length);
 	rvcm_recv_bind(recv, peer, msg->flags, msg->tag, msg->data, msg->length);
 	if (msg->op == RVCM_MESSAGE_EAGER)
 		place(ep, recv, msg->payload);

@@ -75,7 +75,7 @@ int rvcm_self_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t lengt
 
 	found = rvcm_match_arrive(rvcm_ep_match(ep, tx->flags), tag, tx->peer->source);
 	if (found) {
-		struct rvcm_recv *recv = rvcm_recv_of(found);
+		struct rvcm_recv *recv = rvcm_recv_taker(ep, found, length);
 
 		rvcm_recv_bind(recv, tx->peer, tx->flags & RVCM_PUT_FLAGS, tag, tx->data, length);
 		copy(recv, tx);
