@@ -74,6 +74,8 @@ static const struct {
 	{ "FI_RVCM_EAGER_SIZE", "-1" },
 	{ "FI_RVCM_EAGER_SIZE", " 1" },
 	{ "FI_RVCM_EAGER_SIZE", "0x" },
+	{ "FI_RVCM_EAGER_SIZE", "010" },
+	{ "FI_RVCM_WINDOW", "00" },
 	{ "FI_RVCM_EAGER_SIZE", "99999999999999999999999" },
 	{ "FI_RVCM_WINDOW", "0" },
 	{ "FI_RVCM_WINDOW", "" },
@@ -249,7 +251,7 @@ static void refusals_are_explained_to_who_asked(void **state)
 	free(text);
 
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	hints->domain_attr->data_progress = 77;
 	text = ask_caught(hints);
 	assert_non_null(strstr(text, "data_progress"));
 	free(text);

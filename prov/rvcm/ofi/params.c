@@ -72,13 +72,16 @@ void rvcm_params_define(const struct fi_provider *provider)
 	}
 }
 
-/* Decimal digits, or 0x and hexadecimal ones, and nothing else. */
+/*
+ * Decimal digits, or 0x and hexadecimal ones, and nothing else: 010 is ten to some and eight to
+ * others.
+ */
 static bool parse_size(const char *text, size_t *value)
 {
 	uintmax_t number;
 	char *end;
 
-	if (!isdigit((unsigned char)text[0]))
+	if (!isdigit((unsigned char)text[0]) || (text[0] == '0' && isdigit((unsigned char)text[1])))
 		return false;
 	errno = 0;
 	number = strtoumax(text, &end, strncmp(text, "0x", 2) ? 10 : 16);
@@ -98,7 +101,8 @@ static int read_size(const struct param *p, const char *text, size_t *value)
 	}
 	if (parse_size(text, value) && *value >= p->least && *value <= p->most)
 		return 0;
-	rvcm_warn(RVCM_LOG_CORE, "%s=%s: allowed is a number of %s from %zu to %zu",
+	rvcm_warn(RVCM_LOG_CORE,
+		  "%s=%s: a number of %s from %zu to %zu, decimal or after 0x hexadecimal",
 		  variable(p, name), text, p->unit, p->least, p->most);
 	return -EINVAL;
 }
