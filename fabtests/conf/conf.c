@@ -85,6 +85,7 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	memset(node, 0, sizeof(*node));
 	hints->caps |= options->caps;
 	hints->domain_attr->threading = options->threading;
+	hints->domain_attr->data_progress = options->progress;
 	hints->domain_attr->av_type = options->av_type;
 	conf_ok(fi_getinfo(CONF_VERSION, "127.0.0.1", NULL, FI_SOURCE, hints, &node->info));
 	fi_freeinfo(hints);

@@ -54,6 +54,7 @@ struct conf_options {
 	enum fi_wait_obj wait_obj;   /* UNSPEC is not possible: 0 = none */
 	enum fi_av_type av_type;     /* UNSPEC = table */
 	enum fi_threading threading; /* UNSPEC = safe */
+	enum fi_progress progress;   /* for data; UNSPEC = any */
 	uint64_t bind_flags;         /* FI_SELECTIVE_COMPLETION */
 	bool separate_cqs;           /* rxcq is another */
 };

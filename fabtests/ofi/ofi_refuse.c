@@ -128,7 +128,7 @@ static void unknown_flags_are_refused(void **state)
 {
 	static const uint64_t tx[] = { FI_FENCE, FI_MULTICAST, FI_MATCH_COMPLETE,
 				       FI_COMMIT_COMPLETE, FI_TRIGGER };
-	static const uint64_t rx[] = { FI_MULTI_RECV, FI_TRIGGER };
+	static const uint64_t rx[] = { FI_INJECT, FI_FENCE, FI_TRIGGER };
 	struct fi_msg msg = { .addr = 0 };
 	struct conf_node node;
 
@@ -168,9 +168,9 @@ static void bad_arguments_are_refused(void **state)
 	assert_int_equal(fi_av_lookup(node.av, 17, &byte, &size), -FI_EINVAL);
 	assert_int_equal(fi_av_insert(node.av, node.name, 1, &bad, FI_AV_USER_ID, NULL),
 			 -FI_EBADFLAGS);
-	assert_int_equal(fi_setopt(&node.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size,
-				   sizeof(size)),
-			 -FI_ENOPROTOOPT);
+	assert_int_equal(
+		fi_setopt(&node.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, sizeof(size)),
+		-FI_ENOPROTOOPT);
 	conf_close(&node);
 }
 

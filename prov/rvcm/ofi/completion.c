@@ -3,13 +3,18 @@
 
 #include "ofi/completion.h"
 
+#include <string.h>
+
 #include "ofi/endpoint.h"
+#include "ofi/sockaddr.h"
 
 static uint64_t completion_flags(uint32_t flags)
 {
 	uint64_t out = flags & RVCM_EP_TAGGED ? FI_TAGGED : FI_MSG;
 
 	out |= flags & RVCM_EP_SEND ? FI_SEND : FI_RECV;
+	if (flags & RVCM_EP_RELEASED)
+		out |= FI_MULTI_RECV;
 	return flags & RVCM_EP_CQ_DATA ? out | FI_REMOTE_CQ_DATA : out;
 }
 
@@ -21,6 +26,18 @@ static int completion_error(const struct rvcm_ep_comp *comp)
 	if (comp->status == RVCM_STATUS_CANCELED)
 		return FI_ECANCELED;
 	return comp->err ? comp->err : rvcm_status_errno(comp->status);
+}
+
+/* FI_SOURCE_ERR of fi_getinfo(3): a receive that went well, with the sender's address. */
+static void push_stranger(struct rvcm_endpoint *ep, struct rvcm_cq_entry *entry,
+			  const struct rvcm_addr *name)
+{
+	union rvcm_sockaddr address;
+	size_t bytes = rvcm_sockaddr_put(ep->domain->addr_format, name, &address);
+
+	entry->status = RVCM_STATUS_SOURCE_UNKNOWN;
+	entry->err = FI_EADDRNOTAVAIL;
+	rvcm_cq_push_error(ep->rx.cq, entry, 0, &address, bytes);
 }
 
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
@@ -40,13 +57,19 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 		.status = comp->status,
 	};
 
-	rvcm_endpoint_unpromise(side);
-	if (comp->status == RVCM_STATUS_OK) {
+	if (comp->flags & RVCM_EP_MULTI)
+		rvcm_endpoint_unreserve(side);
+	else
+		rvcm_endpoint_unpromise(side);
+	if (comp->status != RVCM_STATUS_OK) {
+		entry.err = completion_error(comp);
+		rvcm_cq_push_error(side->cq, &entry, comp->overflow, comp->text,
+				   comp->text ? strlen(comp->text) + 1 : 0);
+	} else if (ep->source_error && comp->name && comp->source == RVCM_EP_SOURCE_NONE) {
+		push_stranger(ep, &entry, comp->name);
+	} else {
 		rvcm_cq_push(side->cq, &entry);
-		return;
 	}
-	entry.err = completion_error(comp);
-	rvcm_cq_push_error(side->cq, &entry, comp->overflow, comp->text);
 }
 
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
@@ -56,7 +79,23 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return rvcm_av_number(ep->av, name);
 }
 
+static int reserve(void *ctx)
+{
+	struct rvcm_endpoint *ep = ctx;
+
+	return rvcm_endpoint_reserve(&ep->rx);
+}
+
+static void unreserve(void *ctx)
+{
+	struct rvcm_endpoint *ep = ctx;
+
+	rvcm_endpoint_unreserve(&ep->rx);
+}
+
 const struct rvcm_ep_sink rvcm_completion_sink = {
 	.complete = complete,
 	.source = source,
+	.reserve = reserve,
+	.unreserve = unreserve,
 };

@@ -14,6 +14,8 @@
  * Fork. The child has no thread. list.lock is held across fork, so the child's copy is consistent;
  * there the list is emptied and the thread forgotten with its descriptors closed, and a domain that
  * the child opens starts a thread of its own. What the parent had added is not "ours" in the child.
+ * The locks of all data sides are held as well (nobody takes list.lock under one): the child could
+ * otherwise not even close what it inherited while another thread of the parent's was busy there.
  */
 #include "config.h"
 
@@ -146,8 +148,7 @@ static int epoll_add(int epoll, int fd, struct rvcm_control *control)
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* Signals are for the application's threads. */
-static int create_deaf(pthread_t *id, void *(*fn)(void *), void *arg)
+int rvcm_control_thread(pthread_t *id, void *(*fn)(void *), void *arg, const char *name)
 {
 	sigset_t all, old;
 	int rc;
@@ -156,6 +157,8 @@ static int create_deaf(pthread_t *id, void *(*fn)(void *), void *arg)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(id, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!rc)
+		pthread_setname_np(*id, name);
 	return -rc;
 }
 
@@ -178,29 +181,46 @@ static int thread_start(struct rvcm_control_thread **out)
 	rc = thread->epoll < 0 || thread->event < 0 ? -errno
 						    : epoll_add(thread->epoll, thread->event, NULL);
 	if (!rc)
-		rc = create_deaf(&thread->id, thread_main, thread);
+		rc = rvcm_control_thread(&thread->id, thread_main, thread, "rvcm-control");
 	if (rc) {
 		rvcm_warn(RVCM_LOG_DOMAIN, "cannot start the control thread: %s", strerror(-rc));
 		thread_free(thread);
 		return rc;
 	}
-	pthread_setname_np(thread->id, "rvcm-control");
 	*out = thread;
 	return 0;
 }
 
 static void before_fork(void)
 {
+	struct rvcm_list *pos;
+
 	pthread_mutex_lock(&list.lock);
+	if (list.thread)
+		rvcm_list_for_each (pos, &list.carriers)
+			rvcm_lock_acquire(
+				rvcm_list_entry(pos, struct rvcm_control, link)->data_lock);
+}
+
+static void release_data_sides(void)
+{
+	struct rvcm_list *pos;
+
+	if (list.thread)
+		rvcm_list_for_each (pos, &list.carriers)
+			rvcm_lock_release(
+				rvcm_list_entry(pos, struct rvcm_control, link)->data_lock);
 }
 
 static void after_fork_parent(void)
 {
+	release_data_sides();
 	pthread_mutex_unlock(&list.lock);
 }
 
 static void after_fork_child(void)
 {
+	release_data_sides();
 	if (list.thread)
 		thread_free(list.thread);
 	list.thread = NULL;
@@ -259,7 +279,8 @@ static void join(struct rvcm_control_thread *thread)
 	thread_free(thread);
 }
 
-int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier)
+int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier,
+		     struct rvcm_lock *data_lock)
 {
 	struct rvcm_control_thread *retired = NULL;
 	int rc = 0;
@@ -279,6 +300,7 @@ int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier)
 	}
 	if (!rc) {
 		control->carrier = carrier;
+		control->data_lock = data_lock;
 		control->thread = list.thread;
 		control->pid = getpid();
 		control->due_ns = 0; /* at once */

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "base/lock.h"
 #include "conn/conn.h"
 
 struct rvcm_control_thread;
@@ -25,12 +26,14 @@ struct rvcm_control {
 	pid_t pid;                          /* that added it */
 	atomic_bool woken;                  /* there is mail */
 	bool ready;                         /* a descriptor is; under the list's lock, as is due */
-	uint64_t due_ns; /* when it wants to be served, UINT64_MAX = not by time */
+	uint64_t due_ns;             /* when it wants to be served, UINT64_MAX = not by time */
+	struct rvcm_lock *data_lock; /* of its data side: nobody holds it across a fork */
 };
 
 /* Have the carrier served; control is zeroed. Not from the control thread. -ENOMEM, -EMFILE,
  * -EAGAIN (no thread). */
-int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier);
+int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier,
+		     struct rvcm_lock *data_lock);
 
 /* When it returns, the thread does not run in the carrier any more, and never will. */
 void rvcm_control_remove(struct rvcm_control *control);
@@ -46,5 +49,8 @@ void rvcm_control_wake(struct rvcm_control *control);
  * parent's must be left alone by its children.
  */
 bool rvcm_control_ours(const struct rvcm_control *control);
+
+/* Start a thread of ours: signals are for the application's, and it has a name. -EAGAIN. */
+int rvcm_control_thread(pthread_t *id, void *(*fn)(void *), void *arg, const char *name);
 
 #endif

@@ -17,7 +17,8 @@
 
 struct rvcm_cq_error {
 	size_t overflow;
-	char text[]; /* "" = none */
+	size_t bytes; /* of data, 0 = none */
+	char data[];
 };
 
 static struct rvcm_cq *cq_of(struct fid_cq *fid)
@@ -53,15 +54,16 @@ void rvcm_cq_push(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry)
 }
 
 void rvcm_cq_push_error(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry, size_t overflow,
-			const char *text)
+			const void *data, size_t bytes)
 {
-	size_t bytes = text ? strlen(text) + 1 : 1;
 	struct rvcm_cq_entry with = *entry;
 
 	with.error = rvcm_mem_alloc(sizeof(*with.error) + bytes);
 	if (with.error) {
 		with.error->overflow = overflow;
-		memcpy(with.error->text, text ? text : "", bytes);
+		with.error->bytes = bytes;
+		if (bytes)
+			memcpy(with.error->data, data, bytes);
 	}
 	rvcm_cq_push(cq, &with);
 }
@@ -157,21 +159,21 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 }
 
 /*
- * err_data is the cause, for people. It goes into the application's buffer if there is one, else it
- * stays in ours until the next call (fi_cq(3), err_data_size).
+ * err_data is the cause, for people, or an address. It goes into the application's buffer if there
+ * is one, else it stays in ours until the next call (fi_cq(3), err_data_size).
  */
-static void give_text(struct rvcm_cq *cq, struct fi_cq_err_entry *out)
+static void give_data(struct rvcm_cq *cq, struct fi_cq_err_entry *out)
 {
-	char *text = cq->given && cq->given->text[0] ? cq->given->text : NULL;
-	size_t size = text ? strlen(text) + 1 : 0;
+	size_t size = cq->given ? cq->given->bytes : 0;
+	char *data = size ? cq->given->data : NULL;
 
 	if (out->err_data_size && out->err_data && !cq->err_data_owned) {
 		if (size > out->err_data_size)
 			size = out->err_data_size;
-		if (text)
-			memcpy(out->err_data, text, size);
+		if (size)
+			memcpy(out->err_data, data, size);
 	} else {
-		out->err_data = text;
+		out->err_data = data;
 	}
 	out->err_data_size = size;
 }
@@ -197,7 +199,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 		out->olen = cq->given ? cq->given->overflow : 0;
 		out->err = entry->err;
 		out->prov_errno = (int)entry->status;
-		give_text(cq, out);
+		give_data(cq, out);
 		rvcm_ring_pop(&cq->ring);
 		n = 1;
 	}
@@ -211,7 +213,7 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 	const char *text = err_data;
 
 	(void)fid;
-	if (!text)
+	if (!text || prov_errno == RVCM_STATUS_SOURCE_UNKNOWN)
 		text = rvcm_status_text((enum rvcm_status)prov_errno);
 	if (!buf || !len)
 		return text;

@@ -42,7 +42,7 @@ struct rvcm_cq {
 	/* Writes one entry in the application's format; returns where the next one goes. */
 	void *(*copy)(const struct rvcm_cq_entry *entry, void *buf);
 	atomic_uint refs;            /* endpoint sides */
-	struct rvcm_cq_error *given; /* by the last readerr: its text is still looked at */
+	struct rvcm_cq_error *given; /* by the last readerr: its err_data is still looked at */
 	bool err_data_owned; /* the application's err_data buffer is not known (before 1.5) */
 	struct rvcm_cqwait wait;
 };
@@ -60,9 +60,12 @@ int rvcm_cq_grow(struct rvcm_cq *cq);
 /* Add a completion that was promised. Under lock. */
 void rvcm_cq_push(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry);
 
-/* The same for a failure; text may be NULL. */
+/*
+ * The same for a failure. data is what fi_cq_readerr gives as err_data: the cause in words, or for
+ * status SOURCE_UNKNOWN an address; NULL and 0 for none.
+ */
 void rvcm_cq_push_error(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry, size_t overflow,
-			const char *text);
+			const void *data, size_t bytes);
 
 /* Room for one more completion. Under lock. 0 or -EAGAIN. */
 static inline int rvcm_cq_promise(struct rvcm_cq *cq)

@@ -95,6 +95,15 @@ int rvcm_cqwait_sleep(struct rvcm_cqwait *wait, uint64_t end_ns, bool safe)
 	return 0;
 }
 
+void rvcm_cqwait_nap(struct rvcm_cqwait *wait, int timeout_ms)
+{
+	bool safe = rvcm_cqwait_prepare(wait);
+
+	rvcm_lock_release(&wait->domain->lock);
+	rvcm_cqwait_sleep(wait, rvcm_cqwait_end(timeout_ms), safe);
+	rvcm_lock_acquire(&wait->domain->lock);
+}
+
 int rvcm_cqwait_signal(struct rvcm_cqwait *wait)
 {
 	uint64_t one = 1;

@@ -47,6 +47,9 @@ uint64_t rvcm_cqwait_end(int timeout_ms);
 /* Sleep, if safe says so. 0: look again; -EAGAIN: the time is over; -EINTR: a signal came. */
 int rvcm_cqwait_sleep(struct rvcm_cqwait *wait, uint64_t end_ns, bool safe);
 
+/* Sleep until there is something new, at most so long; the domain's lock is released meanwhile. */
+void rvcm_cqwait_nap(struct rvcm_cqwait *wait, int timeout_ms);
+
 /* fi_cq_signal(3): wake one who waits, now or later. Any thread. */
 int rvcm_cqwait_signal(struct rvcm_cqwait *wait);
 bool rvcm_cqwait_signaled(struct rvcm_cqwait *wait);

@@ -24,6 +24,7 @@
 #include "ofi/region.h"
 #include "ofi/nosys.h"
 #include "ofi/params.h"
+#include "ofi/progress.h"
 #include "ofi/sockaddr.h"
 #include "ofi/statfile.h"
 
@@ -91,7 +92,11 @@ bool rvcm_domain_arm(struct rvcm_domain *domain)
 	ssize_t n = read(domain->wake_event, &count, sizeof(count));
 
 	(void)n; /* emptied before looking for mail: what comes later makes it readable again */
-	return rvcm_carrier_arm(domain->carrier);
+	if (rvcm_carrier_arm(domain->carrier))
+		return true;
+	/* It took events, and the others' devices are not armed any more. */
+	rvcm_domain_wake_sleepers(domain);
+	return false;
 }
 
 void rvcm_domain_sleep(struct rvcm_domain *domain, int timeout_ms)
@@ -135,7 +140,10 @@ static int domain_close(struct fid *fid)
 	if (atomic_load(&domain->refs))
 		return -FI_EBUSY;
 	/* What a forked child inherited stays as it is: connections are the parent's. */
-	if (rvcm_control_ours(&domain->control)) {
+	if (!rvcm_control_ours(&domain->control)) {
+		rvcm_progress_forget(domain->progress);
+	} else {
+		rvcm_progress_stop(domain->progress);
 		rvcm_control_remove(&domain->control);
 		rvcm_statfile_domain(domain->carrier, &domain->counted, domain->stats);
 		rvcm_engine_close(domain->engine);
@@ -266,8 +274,6 @@ static int check_info(const struct fi_info *info)
 		return -FI_EINVAL;
 	if (attr->auth_key_size && (attr->auth_key_size != RVCM_JOBKEY_BYTES || !attr->auth_key))
 		return -FI_EINVAL;
-	if (attr->data_progress == FI_PROGRESS_AUTO)
-		return -FI_EOPNOTSUPP;
 	return 0;
 }
 
@@ -288,7 +294,8 @@ static struct rvcm_domain *domain_new(struct fid_fabric *fabric, const struct fi
 	domain->tx_size = params->tx_size;
 	domain->rx_size = params->rx_size;
 	rvcm_list_init(&domain->sleepers);
-	rvcm_lock_init(&domain->lock, info->domain_attr->threading != FI_THREAD_DOMAIN);
+	rvcm_lock_init(&domain->lock, info->domain_attr->threading != FI_THREAD_DOMAIN ||
+					      info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	return domain;
 }
 
@@ -328,13 +335,19 @@ int rvcm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid
 	rc = watch_data(domain);
 	if (rc)
 		goto err_close_engine;
-	rc = rvcm_control_add(&domain->control, domain->carrier);
+	rc = rvcm_control_add(&domain->control, domain->carrier, &domain->lock);
 	if (rc)
 		goto err_close_engine;
+	if (info->domain_attr->data_progress == FI_PROGRESS_AUTO)
+		rc = rvcm_progress_start(domain, &domain->progress);
+	if (rc)
+		goto err_remove;
 	atomic_fetch_add(&domain->fabric->refs, 1);
 	*fid = &domain->fid;
 	return 0;
 
+err_remove:
+	rvcm_control_remove(&domain->control);
 err_close_engine:
 	rvcm_engine_close(domain->engine);
 err_close_device:

@@ -3,7 +3,8 @@
  * struct fid_domain: one device, one engine, and the lock that serialises its data side.
  *
  * Locks, in the order in which they may be taken: domain.lock (off if the application serialises,
- * FI_THREAD_DOMAIN); what conn locks inside; control.c's list lock is never taken under either.
+ * FI_THREAD_DOMAIN, and there is no progress thread); what conn locks inside; control.c's list lock
+ * is never taken under either.
  *
  * Sleeping. Who sleeps on the data side arms the devices first, and whoever makes progress takes
  * their events away: so it wakes all sleepers, who look again. wake_data (mail from the control
@@ -22,6 +23,8 @@
 #include "ofi/fabric.h"
 #include "proto/proto.h"
 
+struct rvcm_progress;
+
 struct rvcm_domain {
 	struct fid_domain fid;
 	struct rvcm_fabric *fabric;
@@ -31,9 +34,10 @@ struct rvcm_domain {
 	struct rvcm_carrier *carrier; /* the engine's */
 	struct rvcm_dev *dev;
 	struct rvcm_control control;
-	struct rvcm_list sleepers; /* struct rvcm_sleeper, under lock */
-	int wake_event;            /* eventfd: mail for the data side */
-	int data_epoll;            /* wake_event and the devices' data fds */
+	struct rvcm_progress *progress; /* FI_PROGRESS_AUTO, or NULL */
+	struct rvcm_list sleepers;      /* struct rvcm_sleeper, under lock */
+	int wake_event;                 /* eventfd: mail for the data side */
+	int data_epoll;                 /* wake_event and the devices' data fds */
 	uint32_t addr_format;
 	size_t tx_size;
 	size_t rx_size;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ofi/completion.h"
+#include "ofi/cqwait.h"
 #include "ofi/epcalls.h"
 #include "ofi/msg.h"
 #include "ofi/nosys.h"
@@ -19,6 +20,7 @@
 #include "ofi/xfer.h"
 
 #define CLOSE_SLEEP_MS 100 /* at most, between two looks at whether the end has come */
+#define MULTI_RECV_MIN 64u /* bytes; FI_OPT_MIN_MULTI_RECV unless it is set */
 
 /* -- peers --------------------------------------------------------------------------------- */
 
@@ -163,6 +165,7 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 	if (!rc) {
 		ep->name = *rvcm_ep_name(ep->ep);
 		ep->tx.beyond = rvcm_ep_parted(ep->ep);
+		rvcm_ep_share_min(ep->ep, ep->min_multi_recv);
 	}
 	rvcm_lock_release(&ep->domain->lock);
 	rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL, "endpoint %s: %s",
@@ -236,7 +239,34 @@ static void unbind_side(struct rvcm_endpoint_side *side)
 		return;
 	while (side->promised)
 		rvcm_endpoint_unpromise(side);
+	while (side->reserved)
+		rvcm_endpoint_unreserve(side);
 	atomic_fetch_sub(&side->cq->refs, 1);
+}
+
+/*
+ * Make progress until nothing refers to the endpoint any more, asleep in between. Other threads may
+ * take the devices' events meanwhile; so this one is a sleeper of its own, as a queue's are, unless
+ * there are no descriptors for it: then it looks up now and then. Under lock.
+ */
+static void await_quiet(struct rvcm_endpoint *ep)
+{
+	struct rvcm_domain *domain = ep->domain;
+	struct rvcm_cqwait wait = { .enabled = false };
+	bool own = rvcm_cqwait_open(&wait, domain) == 0;
+
+	for (;;) {
+		rvcm_domain_progress(domain);
+		if (rvcm_ep_quiet(ep->ep))
+			break;
+		if (own)
+			rvcm_cqwait_nap(&wait, CLOSE_SLEEP_MS);
+		else
+			rvcm_domain_sleep(domain, CLOSE_SLEEP_MS);
+	}
+	rvcm_lock_release(&domain->lock);
+	rvcm_cqwait_close(&wait);
+	rvcm_lock_acquire(&domain->lock);
 }
 
 /*
@@ -252,11 +282,7 @@ static void shut_down(struct rvcm_endpoint *ep)
 	struct rvcm_domain *domain = ep->domain;
 
 	rvcm_ep_shutdown(ep->ep);
-	while (!rvcm_ep_quiet(ep->ep)) {
-		rvcm_domain_progress(domain);
-		if (!rvcm_ep_quiet(ep->ep))
-			rvcm_domain_sleep(domain, CLOSE_SLEEP_MS);
-	}
+	await_quiet(ep);
 	rvcm_statfile_endpoint(ep->ep, domain->carrier, &domain->counted, domain->stats);
 	rvcm_ep_close(ep->ep);
 }
@@ -371,6 +397,8 @@ int rvcm_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
 	if (!(ep->caps & (FI_SEND | FI_RECV)))
 		ep->caps |= FI_SEND | FI_RECV;
 	ep->directed = ep->caps & FI_DIRECTED_RECV;
+	ep->source_error = ep->caps & FI_SOURCE_ERR;
+	ep->min_multi_recv = MULTI_RECV_MIN;
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;

@@ -23,6 +23,7 @@ struct rvcm_endpoint_side {
 			    */
 	uint32_t promise_max;
 	const uint32_t *beyond; /* the engine's: operations that may exist beyond promise_max */
+	uint32_t reserved;      /* places kept on top of that, for multi-receives: see proto.h */
 	bool selective;         /* FI_SELECTIVE_COMPLETION */
 	uint64_t op_flags;      /* the application's default flags */
 	uint32_t flags;         /* the same as enum rvcm_ep_flag, for calls without flags */
@@ -36,7 +37,9 @@ struct rvcm_endpoint {
 	size_t n_peers;
 	struct rvcm_endpoint_side tx;
 	struct rvcm_endpoint_side rx;
-	bool directed; /* FI_DIRECTED_RECV: source addresses of receives count */
+	bool directed;     /* FI_DIRECTED_RECV: source addresses of receives count */
+	bool source_error; /* FI_SOURCE_ERR: a source without a number is an error, with its name */
+	size_t min_multi_recv; /* FI_OPT_MIN_MULTI_RECV */
 	uint64_t caps;
 	struct rvcm_av *av;
 	struct rvcm_list av_link;
@@ -104,6 +107,21 @@ static inline void rvcm_endpoint_unpromise(struct rvcm_endpoint_side *side)
 	if (!side->promised)
 		return;
 	side->promised--;
+	rvcm_cq_unpromise(side->cq);
+}
+
+/* The same for one completion of a multi-receive. */
+static inline int rvcm_endpoint_reserve(struct rvcm_endpoint_side *side)
+{
+	int rc = rvcm_cq_promise(side->cq);
+
+	side->reserved += !rc;
+	return rc;
+}
+
+static inline void rvcm_endpoint_unreserve(struct rvcm_endpoint_side *side)
+{
+	side->reserved--;
 	rvcm_cq_unpromise(side->cq);
 }
 

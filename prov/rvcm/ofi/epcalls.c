@@ -48,6 +48,9 @@ static int endpoint_getopt(fid_t fid, int level, int optname, void *optval, size
 	case FI_OPT_RX_SIZE:
 		value = ep->rx.promise_max - 1;
 		break;
+	case FI_OPT_MIN_MULTI_RECV:
+		value = ep->min_multi_recv;
+		break;
 	default:
 		return -FI_ENOPROTOOPT;
 	}
@@ -60,12 +63,20 @@ static int endpoint_getopt(fid_t fid, int level, int optname, void *optval, size
 
 static int endpoint_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
-	(void)fid;
-	(void)level;
-	(void)optname;
-	(void)optval;
-	(void)optlen;
-	return -FI_ENOPROTOOPT;
+	struct rvcm_endpoint *ep = rvcm_endpoint_of_fid(fid);
+	size_t value;
+
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (!optval || optlen != sizeof(value))
+		return -FI_EINVAL;
+	memcpy(&value, optval, sizeof(value));
+	rvcm_lock_acquire(&ep->domain->lock);
+	ep->min_multi_recv = value;
+	if (ep->ep)
+		rvcm_ep_share_min(ep->ep, value);
+	rvcm_lock_release(&ep->domain->lock);
+	return 0;
 }
 
 static ssize_t endpoint_cancel(fid_t fid, void *context)

@@ -230,8 +230,6 @@ static const char *check_models(const struct fi_info *hints, const struct fi_inf
 		return "domain_attr->threading: unknown model";
 	if (domain->control_progress > CONTROL_UNIFIED)
 		return "domain_attr->control_progress: unknown model";
-	if (domain->data_progress == FI_PROGRESS_AUTO)
-		return "domain_attr->data_progress: only FI_PROGRESS_MANUAL is offered";
 	if (domain->data_progress > FI_PROGRESS_MANUAL)
 		return "domain_attr->data_progress: unknown model";
 	if (domain->resource_mgmt > FI_RM_ENABLED)

@@ -6,6 +6,12 @@
 
 #include "ofi/xfer.h"
 
+static ssize_t post(struct rvcm_endpoint *ep, fi_addr_t source, struct rvcm_ep_rx *rx)
+{
+	return rx->flags & RVCM_EP_MULTI ? rvcm_xfer_recv_multi(ep, source, rx)
+					 : rvcm_xfer_recv(ep, source, rx);
+}
+
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t source,
 			void *context)
 {
@@ -19,7 +25,7 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	};
 
 	(void)desc;
-	return rvcm_xfer_recv(ep, source, &rx);
+	return post(ep, source, &rx);
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -36,7 +42,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	int rc = rvcm_xfer_iov(iov, count, pieces);
 
 	(void)desc;
-	return rc ? rc : rvcm_xfer_recv(ep, source, &rx);
+	return rc ? rc : post(ep, source, &rx);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -52,7 +58,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 	if (!rc)
 		rc = rvcm_xfer_iov(msg->msg_iov, msg->iov_count, pieces);
-	return rc ? rc : rvcm_xfer_recv(ep, msg->addr, &rx);
+	return rc ? rc : post(ep, msg->addr, &rx);
 }
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest,

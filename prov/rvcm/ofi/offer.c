@@ -118,6 +118,8 @@ static void narrow_domain(struct fi_domain_attr *domain, const struct fi_domain_
 	/* Fewer promises from the application than DOMAIN's are worth nothing to us. */
 	if (want->threading == FI_THREAD_DOMAIN)
 		domain->threading = FI_THREAD_DOMAIN;
+	if (want->data_progress == FI_PROGRESS_AUTO)
+		domain->data_progress = FI_PROGRESS_AUTO;
 	if (want->av_type)
 		domain->av_type = want->av_type;
 	/* Applications from before version 1.5 name one of two models. */

@@ -16,8 +16,10 @@
 #define RVCM_OFFER_IOV_MAX      4u
 #define RVCM_OFFER_ERR_DATA_MAX 160u
 
-#define RVCM_OFFER_TX_CAPS     (FI_MSG | FI_TAGGED | FI_SEND)
-#define RVCM_OFFER_RX_CAPS     (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE)
+#define RVCM_OFFER_TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
+#define RVCM_OFFER_RX_CAPS                                                             \
+	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_SOURCE_ERR | \
+	 FI_MULTI_RECV)
 #define RVCM_OFFER_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define RVCM_OFFER_CAPS        (RVCM_OFFER_TX_CAPS | RVCM_OFFER_RX_CAPS | RVCM_OFFER_DOMAIN_CAPS)
 
@@ -28,7 +30,7 @@
 #define RVCM_OFFER_TX_FLAGS                                                      \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
-#define RVCM_OFFER_RX_FLAGS FI_COMPLETION
+#define RVCM_OFFER_RX_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
 /* Points into itself: do not copy. */
 struct rvcm_offer {

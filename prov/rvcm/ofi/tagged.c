@@ -7,6 +7,12 @@
 #include "ofi/probe.h"
 #include "ofi/xfer.h"
 
+/* FI_MULTI_RECV as a default flag is for fi_recv(3). */
+static uint32_t tagged_flags(const struct rvcm_endpoint *ep)
+{
+	return (ep->rx.flags & ~(uint32_t)RVCM_EP_MULTI) | RVCM_EP_TAGGED;
+}
+
 static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t source,
 			   uint64_t tag, uint64_t ignore, void *context)
 {
@@ -15,7 +21,7 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc
 	struct rvcm_ep_rx rx = {
 		.iov = &iov,
 		.n_iov = 1,
-		.flags = ep->rx.flags | RVCM_EP_TAGGED,
+		.flags = tagged_flags(ep),
 		.tag = tag,
 		.ignore = ignore,
 		.op_context = context,
@@ -33,7 +39,7 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **
 	struct rvcm_ep_rx rx = {
 		.iov = pieces,
 		.n_iov = (uint32_t)count,
-		.flags = ep->rx.flags | RVCM_EP_TAGGED,
+		.flags = tagged_flags(ep),
 		.tag = tag,
 		.ignore = ignore,
 		.op_context = context,
@@ -57,6 +63,8 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	};
 	int rc = rvcm_xfer_rx_flags(ep, flags & ~RVCM_PROBE_FLAGS, &rx.flags);
 
+	if (rx.flags & RVCM_EP_MULTI)
+		rc = -FI_EOPNOTSUPP;
 	rx.flags |= RVCM_EP_TAGGED;
 	if (!rc)
 		rc = rvcm_xfer_iov(msg->msg_iov, msg->iov_count, pieces);

@@ -25,6 +25,7 @@ static const struct flag tx_table[] = {
 
 static const struct flag rx_table[] = {
 	{ FI_COMPLETION, RVCM_EP_COMPLETION },
+	{ FI_MULTI_RECV, RVCM_EP_MULTI },
 	{ FI_MORE, 0 },
 	{ FI_MSG | FI_TAGGED | FI_RECV, 0 },
 };
@@ -55,6 +56,19 @@ int rvcm_xfer_rx_flags(const struct rvcm_endpoint *ep, uint64_t flags, uint32_t 
 
 	if (!ep->rx.selective)
 		*out |= RVCM_EP_COMPLETION;
+	return rc;
+}
+
+ssize_t rvcm_xfer_recv_multi(struct rvcm_endpoint *ep, fi_addr_t source, struct rvcm_ep_rx *rx)
+{
+	int rc;
+
+	if (!ep->rx.cq)
+		return -FI_ENOCQ;
+	rx->source = ep->directed ? source : RVCM_EP_SOURCE_NONE;
+	rvcm_lock_acquire(&ep->domain->lock);
+	rc = rvcm_ep_recv(ep->ep, rx);
+	rvcm_lock_release(&ep->domain->lock);
 	return rc;
 }
 

@@ -36,6 +36,9 @@ static inline ssize_t rvcm_xfer_send(struct rvcm_endpoint *ep, fi_addr_t dest,
 	return rc;
 }
 
+/* Post rx, which is RVCM_EP_MULTI: its completions are reserved as they become possible. */
+ssize_t rvcm_xfer_recv_multi(struct rvcm_endpoint *ep, fi_addr_t source, struct rvcm_ep_rx *rx);
+
 /* Post rx. */
 static inline ssize_t rvcm_xfer_recv(struct rvcm_endpoint *ep, fi_addr_t source,
 				     struct rvcm_ep_rx *rx)
