@@ -12,13 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* a_child_may_start_anew is about just that. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-	return "die_after_fork=0";
-}
-
 static const struct conf_options plain = { .caps = FI_SOURCE | FI_DIRECTED_RECV };
 
 #define LONG_BYTES (3u << 20)
