@@ -30,6 +30,13 @@ bool conf_is_rvcm(void)
 	return strcmp(conf_provider(), "rvcm") == 0;
 }
 
+const char *conf_node_name(void)
+{
+	const char *node = getenv("FABTEST_NODE");
+
+	return node ? node : "127.0.0.1";
+}
+
 struct fi_info *conf_hints(void)
 {
 	const char *provider = conf_provider();
@@ -38,7 +45,7 @@ struct fi_info *conf_hints(void)
 	assert_non_null(hints);
 	hints->caps = FI_MSG | FI_TAGGED;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->addr_format = FI_SOCKADDR_IN;
+	hints->addr_format = strchr(conf_node_name(), ':') ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
@@ -87,7 +94,7 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	hints->domain_attr->threading = options->threading;
 	hints->domain_attr->data_progress = options->progress;
 	hints->domain_attr->av_type = options->av_type;
-	conf_ok(fi_getinfo(CONF_VERSION, "127.0.0.1", NULL, FI_SOURCE, hints, &node->info));
+	conf_ok(fi_getinfo(CONF_VERSION, conf_node_name(), NULL, FI_SOURCE, hints, &node->info));
 	fi_freeinfo(hints);
 	conf_ok(fi_fabric(node->info->fabric_attr, &node->fabric, node));
 	conf_ok(fi_domain(node->fabric, node->info, &node->domain, node));

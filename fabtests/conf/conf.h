@@ -6,7 +6,8 @@
  *
  *   FABTEST_PROV="tcp;ofi_rxm" fabtests/conf/conf_msg
  *
- * Without FABTEST_PROV it is rvcm, as built here, on the loopback device.
+ * Without FABTEST_PROV it is rvcm, as built here, on the loopback device. FABTEST_NODE is the
+ * address to be at instead of 127.0.0.1; one with a colon makes it IPv6.
  */
 #ifndef RVCM_FABTESTS_CONF_H
 #define RVCM_FABTESTS_CONF_H
@@ -33,6 +34,7 @@
 /* The provider under test; once, before the first fi_getinfo. */
 const char *conf_provider(void);
 bool conf_is_rvcm(void);
+const char *conf_node_name(void);
 
 /*
  * For what the man pages ask for and Debian's tcp;ofi_rxm gets wrong: the rest of the test is

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two processes: everything by the network, peers that end in order and peers that do not, and
- * processes that fork. The other process is this program again, told by its arguments what to be.
+ * processes that fork. The other process is this program again, told by its arguments what to be;
+ * in the network namespace FABTEST_OTHER_NETNS and at the address FABTEST_OTHER_NODE, if these are
+ * set.
  */
 #include "conf/conf.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +42,25 @@ static void get(int fd, void *buf, size_t len)
 	}
 }
 
+/* In the child: be where the other process is to be. */
+static void move(void)
+{
+	const char *netns = getenv("FABTEST_OTHER_NETNS"), *node = getenv("FABTEST_OTHER_NODE");
+	char path[256];
+	int fd;
+
+	if (node)
+		setenv("FABTEST_NODE", node, 1);
+	if (!netns)
+		return;
+	snprintf(path, sizeof(path), "/run/netns/%s", netns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET)) {
+		perror(path);
+		_exit(126);
+	}
+}
+
 static void other_start(struct other *other, const char *role)
 {
 	char in[16], out[16];
@@ -49,6 +73,7 @@ static void other_start(struct other *other, const char *role)
 	if (other->pid == 0) {
 		close(down[1]);
 		close(up[0]);
+		move();
 		snprintf(in, sizeof(in), "%d", down[0]);
 		snprintf(out, sizeof(out), "%d", up[1]);
 		execl("/proc/self/exe", "conf_proc", role, in, out, NULL);
@@ -70,6 +95,24 @@ static void other_end(struct other *other, int status)
 	close(other->from);
 }
 
+/*
+ * The scope of a link-local address is the number that an interface has here: the other's means
+ * nothing to us (RFC 4007, section 6).
+ */
+static void adopt_scope(const struct conf_node *node, struct conf_node *peer)
+{
+	struct sockaddr_in6 ours, theirs;
+
+	memcpy(&ours, node->name, sizeof(ours));
+	memcpy(&theirs, peer->name, sizeof(theirs));
+	if (theirs.sin6_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&theirs.sin6_addr))
+		return;
+	assert_int_not_equal(ours.sin6_scope_id, 0);
+	assert_int_not_equal(theirs.sin6_scope_id, 0);
+	theirs.sin6_scope_id = ours.sin6_scope_id;
+	memcpy(peer->name, &theirs, sizeof(theirs));
+}
+
 /* Tell each other the names; returns the other's number. */
 static fi_addr_t meet(struct conf_node *node, int to, int from)
 {
@@ -77,6 +120,7 @@ static fi_addr_t meet(struct conf_node *node, int to, int from)
 
 	put(to, node->name, sizeof(node->name));
 	get(from, peer.name, sizeof(peer.name));
+	adopt_scope(node, &peer);
 	return conf_insert(node, &peer);
 }
 
@@ -185,12 +229,51 @@ static void role_die(struct conf_node *node, fi_addr_t peer, int to, int from)
 		pause();
 }
 
+enum {
+	MANY = 400,
+	MANY_BYTES = 16000
+};
+
+/* Many messages one way: as many may be under way at once afterwards as ever. */
+static void warm_up(struct conf_node *node, fi_addr_t peer, bool sender)
+{
+	struct fi_context2 *contexts = calloc(MANY, sizeof(*contexts));
+	uint8_t *buf = calloc(1, MANY_BYTES);
+
+	for (int i = 0; i < MANY; i++) {
+		if (sender)
+			TRY(node,
+			    fi_tsend(node->ep, buf, MANY_BYTES, NULL, peer, 902, &contexts[i]));
+		else
+			TRY(node,
+			    fi_trecv(node->ep, buf, MANY_BYTES, NULL, peer, 902, 0, &contexts[i]));
+	}
+	wait_for(node, MANY);
+	free(contexts);
+	free(buf);
+}
+
+/* Call nothing until told to, then answer for all that time. */
+static void role_compute(struct conf_node *node, fi_addr_t peer, int to, int from)
+{
+	uint8_t byte;
+
+	put(to, "c", 1);
+	get(from, &byte, 1);
+	exchange(node, peer, 0, 2);
+	warm_up(node, peer, false);
+	put(to, "c", 1);
+	get(from, &byte, 1);
+	exchange(node, peer, 2, 4);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct conf_node *node, fi_addr_t peer, int to, int from);
 } roles[] = {
 	{ "exchange", role_exchange },
 	{ "die", role_die },
+	{ "compute", role_compute },
 };
 
 static int play(const char *role, int from, int to)
@@ -259,6 +342,76 @@ static void a_killed_peer_is_reported(void **state)
 	}
 	other_end(&other, SIGKILL);
 	conf_close(&node);
+	free(out);
+}
+
+/* Look at the queue for so long; nothing may have failed, and nothing come. */
+static void watch(struct conf_node *node, uint64_t ms)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = conf_deadline() + ms;
+
+	while (conf_deadline() < end)
+		assert_int_equal(fi_cq_read(node->txcq, &entry, 1), -FI_EAGAIN);
+}
+
+/* The other one's half of exchange() is yet to come: begin ours, which is in nobody's way. */
+static void send_early(struct conf_node *node, fi_addr_t peer, struct fi_context2 *sent,
+		       const uint8_t *out)
+{
+	/* long ones, which nobody but the peer itself can answer, and what fills every buffer */
+	for (int i = 0; i < 8; i++)
+		TRY(node, fi_tsend(node->ep, out, LONG_BYTES, NULL, peer, 900, &sent[i]));
+	for (int i = 0; i < MANY; i++)
+		TRY(node, fi_tinject(node->ep, out, 4000, peer, 901));
+}
+
+static void run_command(const char *variable)
+{
+	const char *command = getenv(variable);
+
+	if (command)
+		assert_int_equal(system(command), 0);
+}
+
+/*
+ * A peer that computes for long calls nothing: it can be connected to, and kept waiting for,
+ * however short the time is in which it has to be reached. Then again on a connection that was
+ * idle, and cut off for a while (FABTEST_DOWN and FABTEST_UP, if these are set). FABTEST_BUSY_MS is
+ * how long.
+ */
+static void a_busy_peer_is_not_dead(void **state)
+{
+	const char *busy = getenv("FABTEST_BUSY_MS");
+	uint64_t ms = busy ? strtoull(busy, NULL, 10) : 1500;
+	uint8_t *out = calloc(1, LONG_BYTES), byte;
+	struct fi_context2 sent[2][8];
+	struct conf_node node;
+	struct other other;
+	fi_addr_t peer;
+
+	(void)state;
+	conf_beyond_rxm(); /* connects by calls only */
+	setenv("FI_RVCM_CONNECT_TIMEOUT", "500", 1);
+	other_start(&other, "compute");
+	conf_open(&node, &plain);
+	unsetenv("FI_RVCM_CONNECT_TIMEOUT");
+	peer = meet(&node, other.to, other.from);
+	for (uint32_t round = 0; round < 2; round++) {
+		get(other.from, &byte, 1);
+		if (round)
+			run_command("FABTEST_DOWN");
+		send_early(&node, peer, sent[round], out);
+		watch(&node, ms);
+		if (round)
+			run_command("FABTEST_UP");
+		put(other.to, "g", 1);
+		exchange(&node, peer, 2 * round, 2 * round + 2);
+		if (!round)
+			warm_up(&node, peer, true);
+	}
+	conf_close(&node);
+	other_end(&other, 0);
 	free(out);
 }
 
@@ -354,6 +507,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_processes_exchange),
 		cmocka_unit_test(a_killed_peer_is_reported),
+		cmocka_unit_test(a_busy_peer_is_not_dead),
 		cmocka_unit_test(nobody_there_is_an_error),
 		cmocka_unit_test(forks_do_no_harm),
 		cmocka_unit_test(a_child_may_start_anew),

@@ -317,6 +317,41 @@ static void other_jobs_are_kept_out(void **state)
 	free(old);
 }
 
+/* A receive that names one of another job will not be answered, and says so. */
+static void receives_from_other_jobs_end(void **state)
+{
+	const struct conf_options directed = { .caps = FI_DIRECTED_RECV };
+	char *old = strdup(getenv("FI_RVCM_JOB_KEY"));
+	struct fi_context2 sent, received[2];
+	struct fi_cq_err_entry error;
+	struct conf_pair pair;
+	char in[2];
+
+	(void)state;
+	conf_open(&pair.a, &directed);
+	setenv("FI_RVCM_JOB_KEY", "ffffffffffffffffffffffffffffffff", 1);
+	conf_open(&pair.b, &directed);
+	setenv("FI_RVCM_JOB_KEY", old, 1);
+	pair.to_b = conf_insert(&pair.a, &pair.b);
+	CONF_RETRY(&pair, fi_trecv(pair.a.ep, &in[0], 1, NULL, pair.to_b, 1, 0, &received[0]));
+	CONF_RETRY(&pair, fi_trecv(pair.a.ep, &in[1], 1, NULL, FI_ADDR_UNSPEC, 1, 0, &received[1]));
+	log_begin();
+	CONF_RETRY(&pair, fi_tsend(pair.a.ep, "k", 1, NULL, pair.to_b, 1, &sent));
+	conf_wait_error(&pair, pair.a.txcq, &error);
+	free(log_end());
+	assert_ptr_equal(error.op_context, &sent);
+	assert_int_equal(error.err, FI_EACCES);
+	conf_wait_error(&pair, pair.a.rxcq, &error);
+	assert_ptr_equal(error.op_context, &received[0]);
+	assert_int_equal(error.err, FI_EACCES);
+	/* somebody else may answer the other one */
+	conf_ok(fi_cancel(&pair.a.ep->fid, &received[1]));
+	conf_wait_error(&pair, pair.a.rxcq, &error);
+	assert_int_equal(error.err, FI_ECANCELED);
+	conf_pair_close(&pair);
+	free(old);
+}
+
 /* From the launcher's variables; the same for the same job, another for another. */
 static void launchers_give_keys(void **state)
 {
@@ -491,6 +526,7 @@ int main(void)
 		cmocka_unit_test(plain_rvcm_and_nothing_layered),
 		cmocka_unit_test(refusals_are_explained_to_who_asked),
 		cmocka_unit_test(other_jobs_are_kept_out),
+		cmocka_unit_test(receives_from_other_jobs_end),
 		cmocka_unit_test(launchers_give_keys),
 		cmocka_unit_test(without_a_key_there_is_one_warning),
 		cmocka_unit_test(auth_key_comes_first),
