@@ -21,6 +21,8 @@
 #define CONTRACT_S  1000000000ull
 #define CONTRACT_MS 1000000ull
 
+#define CONTRACT_AT_ONCE 1ull /* see contract_link_conf */
+
 struct contract;
 
 struct contract_target {
@@ -201,7 +203,7 @@ struct contract_link_conf {
 	uint32_t count;          /* pool, per side [64] */
 	uint32_t sq_depth;       /* [64] */
 	uint32_t rq_depth;       /* [64] */
-	uint64_t rnr_timeout_ns; /* [60 s] */
+	uint64_t rnr_timeout_ns; /* [60 s]; CONTRACT_AT_ONCE stands for 0 */
 };
 
 struct contract_link {

@@ -150,6 +150,13 @@ void contract_hold(struct contract *c, struct rvcm_dev_cq *cq, bool hold)
 
 /* -- links ------------------------------------------------------------------------------------ */
 
+static uint64_t patience(const struct contract_link_conf *conf)
+{
+	if (conf->rnr_timeout_ns == CONTRACT_AT_ONCE)
+		return 0;
+	return conf->rnr_timeout_ns ? conf->rnr_timeout_ns : 60 * CONTRACT_S;
+}
+
 static struct rvcm_dev_qp_attr attr_of(const struct contract_link *link, int side,
 				       const struct contract_link_conf *conf)
 {
@@ -160,7 +167,7 @@ static struct rvcm_dev_qp_attr attr_of(const struct contract_link *link, int sid
 		.sq_depth = conf->sq_depth ? conf->sq_depth : 64,
 		.rq_depth = conf->rq_depth ? conf->rq_depth : 64,
 		.sge_max = 2,
-		.rnr_timeout_ns = conf->rnr_timeout_ns ? conf->rnr_timeout_ns : 60 * CONTRACT_S,
+		.rnr_timeout_ns = patience(conf),
 		.ctx = (void *)&link->ctx[side],
 	};
 }

@@ -235,10 +235,10 @@ static void a_read_passes_messages_that_wait(struct contract *c)
 	contract_quiet(c);
 }
 
-static void no_receive_for_too_long_ends_the_connection(struct contract *c)
+static void no_receive_for_so_long(struct contract *c, uint64_t rnr_timeout_ns)
 {
 	const struct contract_link_conf conf = { .receive = CONTRACT_POSTED,
-						 .rnr_timeout_ns = 20 * CONTRACT_MS };
+						 .rnr_timeout_ns = rnr_timeout_ns };
 	struct contract_link link;
 	struct contract_buf out, in;
 
@@ -255,6 +255,63 @@ static void no_receive_for_too_long_ends_the_connection(struct contract *c)
 	contract_detach(c, link.qp[0]);
 	contract_check_flushed(c, 0, 6, link.qp[0]->caps & RVCM_DEV_CAP_PLACED);
 	contract_wc_ok(c, 1, 9, RVCM_DEV_OP_RECV);
+	contract_quiet(c);
+}
+
+static void no_receive_for_too_long_ends_the_connection(struct contract *c)
+{
+	no_receive_for_so_long(c, 20 * CONTRACT_MS);
+}
+
+static void no_patience_ends_the_connection_at_once(struct contract *c)
+{
+	no_receive_for_so_long(c, CONTRACT_AT_ONCE);
+}
+
+/* Each side's value counts for what it receives: here one has none, and the other enough. */
+static void the_receivers_patience_counts(struct contract *c)
+{
+	const struct contract_link_conf conf = { .receive = CONTRACT_POSTED };
+	struct contract_link link;
+	struct contract_buf buf[2];
+
+	contract_link_open(c, &link, &conf);
+	contract_close(c, link.qp[0]);
+	link.attr[0].rnr_timeout_ns = 0;
+	link.qp[0] = contract_qp(c, 0, &link.attr[0]);
+	contract_link_connect(c, &link);
+	for (int side = 0; side < 2; side++) {
+		contract_attach(c, link.qp[side]);
+		contract_buf(c, side, &buf[side], 100, W);
+	}
+	contract_send(c, link.qp[0], &buf[0], 0, 100, 1);
+	contract_settle(c);
+	assert_int_equal(contract_count(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED), 0);
+	assert_int_equal(contract_recv(c, link.qp[1], NULL, &buf[1], 0, 100, 2), 0);
+	contract_wc_ok(c, 1, 2, RVCM_DEV_OP_RECV);
+	contract_wc_ok(c, 0, 1, RVCM_DEV_OP_SEND);
+	contract_send(c, link.qp[1], &buf[1], 0, 100, 3);
+	assert_int_equal(contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
+			 RVCM_STATUS_NO_RECEIVE);
+	assert_int_equal(contract_event(c, 1, &link.ctx[1], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
+			 RVCM_STATUS_RNR_EXCEEDED);
+}
+
+static void a_message_may_wait_for_ever(struct contract *c)
+{
+	const struct contract_link_conf conf = { .receive = CONTRACT_POSTED,
+						 .rnr_timeout_ns = UINT64_MAX };
+	struct contract_link link;
+	struct contract_buf out, in;
+
+	contract_link_up(c, &link, &conf);
+	contract_buf(c, 0, &out, 100, 0);
+	contract_buf(c, 1, &in, 100, W);
+	contract_send(c, link.qp[0], &out, 0, 100, 1);
+	contract_settle(c);
+	assert_int_equal(contract_recv(c, link.qp[1], NULL, &in, 0, 100, 2), 0);
+	contract_wc_ok(c, 1, 2, RVCM_DEV_OP_RECV);
+	contract_wc_ok(c, 0, 1, RVCM_DEV_OP_SEND);
 	contract_quiet(c);
 }
 
@@ -345,6 +402,9 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(messages_wait_for_a_receive),
 	CONTRACT_TEST_CAPS(a_read_passes_messages_that_wait, RVCM_DEV_CAP_READ),
 	CONTRACT_TEST(no_receive_for_too_long_ends_the_connection),
+	CONTRACT_TEST(no_patience_ends_the_connection_at_once),
+	CONTRACT_TEST(the_receivers_patience_counts),
+	CONTRACT_TEST(a_message_may_wait_for_ever),
 	CONTRACT_TEST(detach_flushes_posted_receives),
 	CONTRACT_TEST_CAPS(shared_buffers_serve_several_connections, RVCM_DEV_CAP_SRQ),
 	CONTRACT_TEST_LACK(no_shared_queue_where_there_is_none, RVCM_DEV_CAP_SRQ),

@@ -122,6 +122,38 @@ static void senders_wait_while_messages_are_held(struct contract *c)
 	contract_quiet(c);
 }
 
+/* A pool without room is no receive: the same patience, and the same end. */
+static void messages_held_for_too_long_end_the_connection(struct contract *c)
+{
+	static const uint64_t patience[] = { CONTRACT_AT_ONCE, 20 * CONTRACT_MS };
+
+	for (size_t i = 0; i < sizeof(patience) / sizeof(patience[0]); i++) {
+		const struct contract_link_conf conf = { .count = 2,
+							 .rnr_timeout_ns = patience[i] };
+		struct contract_link link;
+		struct contract_buf buf;
+		struct rvcm_dev_wc wc[2];
+
+		contract_link_up(c, &link, &conf);
+		contract_buf(c, 0, &buf, 100, 0);
+		for (uint32_t k = 0; k < 3; k++)
+			contract_send(c, link.qp[0], &buf, 0, 100, k);
+		for (uint32_t k = 0; k < 2; k++)
+			wc[k] = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
+		assert_int_equal(
+			contract_event(c, 1, &link.ctx[1], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
+			RVCM_STATUS_NO_RECEIVE);
+		assert_int_equal(
+			contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
+			RVCM_STATUS_RNR_EXCEEDED);
+		for (uint32_t k = 0; k < 2; k++)
+			contract_release(c, 1, link.pool[1], wc[k].rx);
+		contract_detach(c, link.qp[0]);
+		contract_check_flushed(c, 0, 3, link.qp[0]->caps & RVCM_DEV_CAP_PLACED);
+		contract_quiet(c);
+	}
+}
+
 static void a_message_too_long_for_the_pool_ends_the_connection(struct contract *c)
 {
 	const struct contract_link_conf conf = { .message_bytes = 1000 };
@@ -280,6 +312,35 @@ static void close_gives_back_what_was_not_polled(struct contract *c)
 	}
 }
 
+/* Pool and CQ may be closed in either order, with messages that nobody polled. */
+static void pool_and_cq_close_in_either_order(struct contract *c)
+{
+	struct contract_link links[2];
+
+	for (int pool_first = 0; pool_first < 2; pool_first++) {
+		struct contract_link *link = &links[pool_first];
+		struct contract_buf buf;
+		struct rvcm_dev_wc wc;
+
+		contract_link_up(c, link, NULL);
+		contract_buf(c, 0, &buf, 100, 0);
+		contract_hold(c, link->cq[1], true);
+		for (uint32_t i = 0; i < 8; i++)
+			contract_send(c, link->qp[0], &buf, 0, 100, i);
+		/* The device may fetch all of them for the one that is asked for. */
+		CONTRACT_WAIT(c, c->side[1].ops->cq_poll(link->cq[1], &wc, 1) == 1);
+		contract_release(c, 1, link->pool[1], wc.rx);
+		contract_detach(c, link->qp[1]);
+		contract_close(c, link->qp[1]);
+		if (pool_first)
+			contract_close(c, link->pool[1]);
+		contract_close(c, link->cq[1]);
+		if (!pool_first)
+			contract_close(c, link->pool[1]);
+		contract_settle(c);
+	}
+}
+
 /* Messages of a closed connection are still held, and count, until released. */
 static void held_messages_outlive_their_qp(struct contract *c)
 {
@@ -303,12 +364,14 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(only_signalled_ones_complete),
 	CONTRACT_TEST(a_full_queue_says_so_and_recovers),
 	CONTRACT_TEST(senders_wait_while_messages_are_held),
+	CONTRACT_TEST(messages_held_for_too_long_end_the_connection),
 	CONTRACT_TEST(a_message_too_long_for_the_pool_ends_the_connection),
 	CONTRACT_TEST(detach_flushes_each_wr_once),
 	CONTRACT_TEST(detach_flushes_unsignalled_wrs),
 	CONTRACT_TEST(detach_of_an_idle_qp_yields_nothing),
 	CONTRACT_TEST(close_takes_completions_with_it),
 	CONTRACT_TEST(close_gives_back_what_was_not_polled),
+	CONTRACT_TEST(pool_and_cq_close_in_either_order),
 	CONTRACT_TEST(held_messages_outlive_their_qp),
 };
 

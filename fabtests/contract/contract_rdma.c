@@ -218,9 +218,11 @@ static void write_with(struct contract *c, uint64_t imm)
 		assert_int_equal(wc.imm, imm + i);
 		assert_int_equal(wc.length, bytes);
 		contract_check(to.data, bytes, i);
-		/* It may hold a slot of the pool, or not: releasing is the same. */
-		if (wc.rx)
-			contract_release(c, 1, link.pool[1], wc.rx);
+		/* It takes a message of the pool, an empty one: 64 are there, and this is once
+		 * more. */
+		assert_null(wc.data);
+		assert_non_null(wc.rx);
+		contract_release(c, 1, link.pool[1], wc.rx);
 		contract_wc_ok(c, 0, i, RVCM_DEV_OP_WRITE);
 	}
 	contract_quiet(c);

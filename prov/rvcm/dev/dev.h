@@ -163,15 +163,19 @@ struct rvcm_dev_wc {
 	uint32_t vendor_err;
 	size_t length; /* bytes received or read */
 	uint64_t imm;
-	const void *data; /* pool mode: the message, until rx_release(rx) */
-	void *rx;         /* pool mode: what to release */
+	const void *data; /* pool mode: the message, until rx_release(rx); RECV_WRITE: NULL */
+	void *rx;         /* pool mode, RECV and RECV_WRITE: what to release */
 };
 
 struct rvcm_dev_cq {
 	struct rvcm_dev *dev;
 };
 
-/* A receive pool (pool mode): the device owns the buffers; see rx_release. */
+/*
+ * A receive pool (pool mode): the device owns the buffers; see rx_release. Each RECV and RECV_WRITE
+ * takes one message of it from its arrival, polled or not, until its release, or until its QP is
+ * closed if it was not polled. While all are taken the QPs that use it find no receive.
+ */
 struct rvcm_dev_pool {
 	struct rvcm_dev *dev;
 };
@@ -193,8 +197,15 @@ struct rvcm_dev_qp_attr {
 	uint32_t sq_depth;
 	uint32_t rq_depth;
 	uint32_t sge_max;
-	uint64_t rnr_timeout_ns; /* how long a SEND may find no receive before the QP fails */
-	void *ctx;               /* given back in events and completions */
+	/*
+	 * How long the oldest SEND or WRITE with immediate that came may find no receive (posted
+	 * mode: none is posted; pool mode: the pool is exhausted) before this QP fails, with
+	 * NO_RECEIVE here and RNR_EXCEEDED at the sender: 0 = not at all, UINT64_MAX = it waits for
+	 * ever. The receiver's value counts. (An IB NIC lets the sender count: give both sides the
+	 * same.)
+	 */
+	uint64_t rnr_timeout_ns;
+	void *ctx; /* given back in events and completions */
 };
 
 /* The states of IBTA volume 1, 10.3.1 that can be seen from here. */
@@ -248,6 +259,11 @@ enum rvcm_dev_reject {
  * device events. After CONNECT_ERROR, UNREACHABLE, REJECTED, ADDR_ERROR, ROUTE_ERROR or
  * DISCONNECTED a QP carries nothing any more and waits for qp_close; DISCONNECTED comes once for
  * each QP that was ESTABLISHED, whichever side ended it. private_data lives until the next cm_poll.
+ *
+ * What OK in DISCONNECTED tells: the connection ended between two messages, and no side found
+ * fault. Not that the peer meant it: where a connection is a TCP stream the kernel ends that of a
+ * process that was killed just so, if it happens to stand there. Who has to know says goodbye
+ * above, in a message.
  */
 struct rvcm_dev_event {
 	enum rvcm_dev_event_type type;
@@ -273,8 +289,8 @@ struct rvcm_dev_ops {
 	 * (its own time-outs included); cm_poll fills *ev and returns 1, or returns 0 when there
 	 * is nothing.
 	 *
-	 * listen: addr->port 0 lets the system choose; *addr is set to what was bound. Errors:
-	 * EADDRINUSE, EADDRNOTAVAIL.
+	 * listen: addr->port 0 lets the system choose; *addr is set to what was bound. At least
+	 * backlog requests may wait to be seen. Errors: EADDRINUSE, EADDRNOTAVAIL.
 	 * connect: asynchronous; address, route and the connection follow as events. Private data
 	 * beyond private_data_bytes is -EINVAL at once.
 	 * accept: consumes req even on failure; ESTABLISHED follows on qp, opened for it before.
@@ -318,7 +334,8 @@ struct rvcm_dev_ops {
 
 	/*
 	 * Receive side (data). srq_open is -EOPNOTSUPP where the device has no SRQ. Before
-	 * pool_close every message that was polled has been released.
+	 * pool_close every message that was polled has been released, and the QPs that use the pool
+	 * are closed; their CQs may be closed before it or after.
 	 */
 	int (*pool_open)(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
 			 struct rvcm_dev_pool **pool);

@@ -14,6 +14,12 @@
 
 #define LISTEN_RETRY_MS 100u
 
+/*
+ * Linux drops a SYN that finds the queue full, and its client comes again after 1, 3, 7 s: a burst
+ * would take longer than who connects waits. handshakes_max is what bounds requests.
+ */
+#define LISTEN_BACKLOG_MIN 1024
+
 static void listen_retry(struct rvcm_timer *timer, uint64_t now_ns)
 {
 	struct rvcm_dev_listener *listener =
@@ -30,6 +36,8 @@ static int listen_bind(struct rvcm_dev_listener *listener, struct rvcm_addr *add
 	int one = 1;
 	int fd = listener->src.fd;
 
+	if (backlog < LISTEN_BACKLOG_MIN)
+		backlog = LISTEN_BACKLOG_MIN;
 	/* A port whose last connections are in TIME_WAIT may be had again. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&ss, len) < 0 || listen(fd, backlog) < 0)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "dev/soft/soft_impl.h"
 
 static int message_wrong(struct rvcm_soft_qp *qp, uint16_t term)
@@ -39,12 +40,27 @@ static bool message_room(const struct rvcm_soft_qp *qp)
 	return rvcm_soft_cq_room(qp->cq) && (!qp->pool || qp->pool->held < qp->pool->count);
 }
 
+/* There is no receive for the next message: for how long? */
+static int message_starve(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+	uint64_t now = rvcm_clock_ns();
+
+	if (rx->starved_msn != rx->msn[RVCM_SOFT_WIRE_QN_SEND]) {
+		rx->starved_msn = rx->msn[RVCM_SOFT_WIRE_QN_SEND];
+		rx->starved_ns = now;
+	}
+	if (now >= rvcm_soft_park_deadline_of(qp, rx->starved_ns))
+		return message_wrong(qp, RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER);
+	return -EAGAIN;
+}
+
 /* The pool is exhausted or the CQ full: try again when polled, or when something is released. */
 static int message_stall(struct rvcm_soft_qp *qp)
 {
 	if (qp->pool && rvcm_list_empty(&qp->pool_node))
 		rvcm_list_add_tail(&qp->pool->waiting, &qp->pool_node);
-	return -EAGAIN;
+	return qp->pool && qp->pool->held >= qp->pool->count ? message_starve(qp) : -EAGAIN;
 }
 
 /* Find a place for a message that begins. */
@@ -172,6 +188,7 @@ static int message_imm(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *fr
 	wc->imm = imm;
 	if (!of_send) {
 		wc->op = RVCM_DEV_OP_RECV_WRITE;
+		wc->data = NULL;
 		wc->length = rx->last_write_bytes;
 		rx->last_write_bytes = 0;
 	}

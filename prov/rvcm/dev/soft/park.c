@@ -74,14 +74,22 @@ static void park_pop(struct rvcm_soft_qp *qp, uint32_t bytes)
 	rvcm_soft_buf_put(&qp->dev->bufs, buf);
 }
 
-uint64_t rvcm_soft_park_deadline(const struct rvcm_soft_qp *qp)
+uint64_t rvcm_soft_park_deadline_of(const struct rvcm_soft_qp *qp, uint64_t since_ns)
 {
 	uint64_t when;
 
-	if (!qp->rx.park.head || !qp->rnr_timeout_ns ||
-	    __builtin_add_overflow(qp->rx.park.since_ns, qp->rnr_timeout_ns, &when))
-		return UINT64_MAX;
-	return when;
+	return __builtin_add_overflow(since_ns, qp->rnr_timeout_ns, &when) ? UINT64_MAX : when;
+}
+
+uint64_t rvcm_soft_park_deadline(const struct rvcm_soft_qp *qp)
+{
+	const struct rvcm_soft_rx *rx = &qp->rx;
+
+	if (rx->park.head)
+		return rvcm_soft_park_deadline_of(qp, rx->park.since_ns);
+	if (rx->stalled && rx->starved_msn == rx->msn[RVCM_SOFT_WIRE_QN_SEND])
+		return rvcm_soft_park_deadline_of(qp, rx->starved_ns);
+	return UINT64_MAX;
 }
 
 /* The oldest cannot be taken. rc: -ENOBUFS, or -EAGAIN for another reason than a missing receive.

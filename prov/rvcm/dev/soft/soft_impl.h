@@ -338,6 +338,8 @@ struct rvcm_soft_rx {
 	struct rvcm_soft_buf *message; /* pool mode: the same */
 	enum rvcm_status recv_status;  /* of that receive, if the stream ends because of it */
 	struct rvcm_soft_park park;
+	uint32_t starved_msn; /* not 0: that message of queue 0 finds the pool exhausted */
+	uint64_t starved_ns;  /* since then */
 
 	bool rtr_due;              /* the response to a ready-to-receive READ comes first */
 	uint64_t write_bytes;      /* of the WRITE in progress */
@@ -398,7 +400,9 @@ int rvcm_soft_park_add(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *fr
 		       const uint8_t *payload);
 /* Take what can be taken now. 0, -EAGAIN (some still wait), or -EPROTO. */
 int rvcm_soft_park_replay(struct rvcm_soft_qp *qp);
-/* When the oldest will have waited too long; UINT64_MAX = none waits, or it may wait for ever. */
+/* When a wait that began then will have lasted too long; UINT64_MAX = never. */
+uint64_t rvcm_soft_park_deadline_of(const struct rvcm_soft_qp *qp, uint64_t since_ns);
+/* When the oldest, or a message for which the pool has no room, will have waited too long. */
 uint64_t rvcm_soft_park_deadline(const struct rvcm_soft_qp *qp);
 void rvcm_soft_park_drop(struct rvcm_soft_qp *qp);
 
