@@ -160,8 +160,8 @@ struct rvcm_dev_wc {
 	enum rvcm_dev_op op;
 	uint32_t flags;
 	enum rvcm_status status;
-	uint32_t vendor_err;
-	size_t length; /* bytes received or read */
+	uint32_t vendor_err; /* the device's own code, 0 = none; soft: 0x10000 + a TERMINATE's */
+	size_t length;       /* bytes received or read */
 	uint64_t imm;
 	const void *data; /* pool mode: the message, until rx_release(rx); RECV_WRITE: NULL */
 	void *rx;         /* pool mode, RECV and RECV_WRITE: what to release */

@@ -110,6 +110,14 @@ static int park_wait(struct rvcm_soft_qp *qp, bool moved, int rc)
 	return -EAGAIN;
 }
 
+void rvcm_soft_park_oldest(const struct rvcm_soft_qp *qp, struct rvcm_soft_frame *frame)
+{
+	struct park_entry entry;
+
+	memcpy(&entry, qp->rx.park.head->data + qp->rx.park.offset, sizeof(entry));
+	*frame = entry.frame;
+}
+
 int rvcm_soft_park_replay(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_park *park = &qp->rx.park;

@@ -271,6 +271,7 @@ static void qp_flush_receives(struct rvcm_soft_qp *qp, enum rvcm_status status)
 		wc->wr_id = recv->wr_id;
 		wc->op = RVCM_DEV_OP_RECV;
 		wc->status = status;
+		wc->vendor_err = qp->vendor_err;
 	}
 }
 

@@ -259,7 +259,7 @@ static int rx_end_direct(struct rvcm_soft_qp *qp)
 	qp->tx.held = false;
 	rc = rvcm_soft_place_close(qp, &rx->frame);
 	if (rc)
-		return qp->dead ? rc : rx_wrong(qp, NULL);
+		return qp->dead ? rc : rx_wrong(qp, &rx->frame);
 	return 1;
 }
 
@@ -380,7 +380,7 @@ static bool rx_read(struct rvcm_soft_qp *qp)
 	if (rx_move(qp, RX_HEADER_PEEK))
 		return false;
 	if (RVCM_SOFT_UNLIKELY(rx->direct) && !rx_sink_stands(qp)) {
-		(void)rx_wrong(qp, NULL);
+		(void)rx_wrong(qp, &rx->frame);
 		return false;
 	}
 	n = rx->direct ? rx_read_direct(qp, &asked) : rx_read_plain(qp, &asked);
@@ -398,15 +398,23 @@ static bool rx_read(struct rvcm_soft_qp *qp)
 	return false;
 }
 
+/* Take parked messages whose turn has come. */
+static void rx_replay(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_frame oldest;
+
+	if (rvcm_soft_park_replay(qp) != -EPROTO || qp->dead)
+		return;
+	rvcm_soft_park_oldest(qp, &oldest);
+	(void)rx_wrong(qp, &oldest);
+}
+
 void rvcm_soft_rx_service(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_rx *rx = &qp->rx;
 
 	if (RVCM_SOFT_UNLIKELY(rx->park.head != NULL)) {
-		int rc = rvcm_soft_park_replay(qp);
-
-		if (rc == -EPROTO && !qp->dead)
-			(void)rx_wrong(qp, NULL);
+		rx_replay(qp);
 		if (qp->dead)
 			return;
 	}

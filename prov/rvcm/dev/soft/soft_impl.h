@@ -398,6 +398,8 @@ void rvcm_soft_message_drop(struct rvcm_soft_qp *qp, enum rvcm_status status);
 /* Copies the frame behind those that wait. -EAGAIN: no room. */
 int rvcm_soft_park_add(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
 		       const uint8_t *payload);
+/* The oldest that waits; its ulpdu is not valid. */
+void rvcm_soft_park_oldest(const struct rvcm_soft_qp *qp, struct rvcm_soft_frame *frame);
 /* Take what can be taken now. 0, -EAGAIN (some still wait), or -EPROTO. */
 int rvcm_soft_park_replay(struct rvcm_soft_qp *qp);
 /* When a wait that began then will have lasted too long; UINT64_MAX = never. */
@@ -406,6 +408,8 @@ uint64_t rvcm_soft_park_deadline_of(const struct rvcm_soft_qp *qp, uint64_t sinc
 uint64_t rvcm_soft_park_deadline(const struct rvcm_soft_qp *qp);
 void rvcm_soft_park_drop(struct rvcm_soft_qp *qp);
 
+#define RVCM_SOFT_VENDOR_TERM 0x10000u /* in vendor_err: the rest is a TERMINATE's code */
+
 /* -- ends (term.c): data -------------------------------------------------------------------- */
 
 /* What a code of ours means for this side. */
@@ -413,6 +417,9 @@ enum rvcm_status rvcm_soft_term_status(uint16_t term);
 /* We found the frame (NULL = none) wrong: tell the peer, then fail. */
 void rvcm_soft_term_send(struct rvcm_soft_qp *qp, uint16_t term,
 			 const struct rvcm_soft_frame *frame, enum rvcm_status status);
+/* The same for a READ whose memory is gone when it is answered: of that MSN. */
+void rvcm_soft_term_send_read(struct rvcm_soft_qp *qp, uint16_t term, uint32_t msn,
+			      const struct rvcm_soft_wire_read_req *req);
 /* The peer's TERMINATE. */
 void rvcm_soft_term_receive(struct rvcm_soft_qp *qp, const uint8_t *body, size_t bytes);
 
@@ -451,6 +458,7 @@ struct rvcm_soft_qp {
 	bool enrolled;              /* the socket is in cq->epfd */
 	uint32_t watched;           /* with these events */
 	uint32_t in_cq;             /* its completions that were not polled */
+	uint32_t vendor_err;        /* of completions that fail */
 	uint32_t promised;          /* its part of cq->promised */
 	struct rvcm_list cq_node;   /* cq->qps */
 	struct rvcm_list busy_node; /* cq->busy */

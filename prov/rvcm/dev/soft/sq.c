@@ -242,8 +242,8 @@ int rvcm_soft_sq_flush(struct rvcm_dev_qp *base)
 
 /* -- completing ----------------------------------------------------------------------------- */
 
-static void sq_report(struct rvcm_soft_qp *qp, const struct rvcm_soft_wqe *wqe,
-		      enum rvcm_status status)
+static struct rvcm_dev_wc *sq_report(struct rvcm_soft_qp *qp, const struct rvcm_soft_wqe *wqe,
+				     enum rvcm_status status)
 {
 	struct rvcm_dev_wc *wc = rvcm_soft_cq_push(qp->cq, qp);
 
@@ -251,6 +251,7 @@ static void sq_report(struct rvcm_soft_qp *qp, const struct rvcm_soft_wqe *wqe,
 	wc->op = wqe->op;
 	wc->status = status;
 	wc->length = wqe->bytes;
+	return wc;
 }
 
 void rvcm_soft_sq_retire(struct rvcm_soft_qp *qp)
@@ -267,7 +268,7 @@ void rvcm_soft_sq_retire(struct rvcm_soft_qp *qp)
 				rvcm_soft_cq_busy(qp); /* no socket will say when there is room */
 				return;
 			}
-			sq_report(qp, wqe, RVCM_STATUS_OK);
+			(void)sq_report(qp, wqe, RVCM_STATUS_OK);
 		}
 		sq->done++;
 	}
@@ -281,7 +282,8 @@ void rvcm_soft_sq_abort(struct rvcm_soft_qp *qp, enum rvcm_status status)
 	for (; sq->done != sq->posted; sq->done++) {
 		const struct rvcm_soft_wqe *wqe = rvcm_soft_sq_at(sq, sq->done);
 
-		sq_report(qp, wqe, wqe->status != RVCM_STATUS_OK ? wqe->status : status);
+		sq_report(qp, wqe, wqe->status != RVCM_STATUS_OK ? wqe->status : status)
+			->vendor_err = qp->vendor_err;
 	}
 	sq->built = sq->posted;
 	sq->read = sq->posted;

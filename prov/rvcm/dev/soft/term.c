@@ -12,50 +12,28 @@
 #include "base/log.h"
 #include "dev/soft/soft_impl.h"
 
-/* What a code means to one side and to the other. */
-static const struct {
-	uint16_t mask;
-	uint16_t code;
-	enum rvcm_status local;  /* we send it */
-	enum rvcm_status remote; /* we receive it */
-} term_meanings[] = {
-	{ 0xffff, RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER, RVCM_STATUS_NO_RECEIVE,
-	  RVCM_STATUS_RNR_EXCEEDED },
-	{ 0xffff, RVCM_SOFT_WIRE_TERM_D_TOO_LONG, RVCM_STATUS_LOCAL_LENGTH,
-	  RVCM_STATUS_REMOTE_INVALID },
-	{ 0xffff, RVCM_SOFT_WIRE_TERM_D_T_VERSION, RVCM_STATUS_PROTOCOL,
-	  RVCM_STATUS_REMOTE_INVALID },
-	{ 0xff00, RVCM_SOFT_WIRE_TERM_R_STAG & 0xff00, RVCM_STATUS_PROTOCOL,
-	  RVCM_STATUS_REMOTE_ACCESS },
-	{ 0xff00, RVCM_SOFT_WIRE_TERM_D_STAG & 0xff00, RVCM_STATUS_PROTOCOL,
-	  RVCM_STATUS_REMOTE_ACCESS },
-	{ 0xff00, RVCM_SOFT_WIRE_TERM_D_QN & 0xff00, RVCM_STATUS_PROTOCOL,
-	  RVCM_STATUS_REMOTE_INVALID },
-	{ 0xff00, RVCM_SOFT_WIRE_TERM_R_VERSION & 0xff00, RVCM_STATUS_PROTOCOL,
-	  RVCM_STATUS_REMOTE_INVALID },
-	{ 0x0000, 0, RVCM_STATUS_PROTOCOL, RVCM_STATUS_REMOTE_ABORTED },
-};
-
-static size_t term_find(uint16_t term)
-{
-	size_t i = 0;
-
-	while ((term & term_meanings[i].mask) != term_meanings[i].code)
-		i++;
-	return i;
-}
-
 enum rvcm_status rvcm_soft_term_status(uint16_t term)
 {
-	return term_meanings[term_find(term)].local;
+	return rvcm_soft_wire_term_info(term)->here;
 }
 
-/* Bytes of the frame's ULPDU that are in the buffer. */
-static size_t term_have(const struct rvcm_soft_rx *rx, const struct rvcm_soft_frame *frame)
+/*
+ * What is at hand of the frame's ULPDU: in the read buffer; or, when it has left that (parked, or
+ * its payload went elsewhere), the header, made again in buf.
+ */
+static const uint8_t *term_at_hand(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+				   uint8_t *buf, size_t *have)
 {
-	size_t have = (size_t)(rx->buf->data + rx->w - frame->ulpdu);
+	const struct rvcm_soft_rx *rx = &qp->rx;
 
-	return have < frame->ulpdu_bytes ? have : frame->ulpdu_bytes;
+	if (!frame->ulpdu) {
+		*have = frame->info ? rvcm_soft_wire_encode(&frame->hdr, buf) : 0;
+		return buf;
+	}
+	*have = (size_t)(rx->buf->data + rx->w - frame->ulpdu);
+	if (*have > frame->ulpdu_bytes)
+		*have = frame->ulpdu_bytes;
+	return frame->ulpdu;
 }
 
 /* Can a frame be put on the stream and leave at once? */
@@ -70,36 +48,62 @@ static bool term_at_boundary(struct rvcm_soft_qp *qp)
 	return tx->sent == tx->queued;
 }
 
-void rvcm_soft_term_send(struct rvcm_soft_qp *qp, uint16_t term,
-			 const struct rvcm_soft_frame *frame, enum rvcm_status status)
+/* Tell the peer if it can be told, and fail. */
+static void term_send(struct rvcm_soft_qp *qp, const struct rvcm_soft_wire_terminate *terminate,
+		      enum rvcm_status status)
 {
 	struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_TERMINATE,
 					  .last = true,
 					  .msn = 1 };
-	struct rvcm_soft_wire_terminate terminate;
 	uint8_t body[RVCM_SOFT_WIRE_TERM_BYTES_MAX];
+	size_t bytes = rvcm_soft_wire_terminate_encode(terminate, body);
 	bool sent = false;
-	size_t bytes;
 
-	rvcm_warn(RVCM_LOG_EP_DATA, "%s: terminating a connection, at %s: %s: %s",
-		  qp->dev->base.attr.name,
-		  frame && frame->info ? frame->info->name : "an unknown frame",
-		  rvcm_soft_wire_term_layer_text(term), rvcm_soft_wire_term_text(term));
-	if (frame && frame->ulpdu)
-		rvcm_soft_wire_terminate_fill(&terminate, term, frame->ulpdu,
-					      term_have(&qp->rx, frame), frame->ulpdu_bytes);
-	else
-		rvcm_soft_wire_terminate_fill(&terminate, term, NULL, 0, 0);
-	bytes = rvcm_soft_wire_terminate_encode(&terminate, body);
 	if (term_at_boundary(qp) && rvcm_soft_tx_frame(qp, &hdr, body, bytes)) {
 		rvcm_soft_tx_send(qp);
 		sent = qp->tx.sent == qp->tx.queued;
 	}
+	qp->vendor_err = RVCM_SOFT_VENDOR_TERM | terminate->term;
 	rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, status, 0);
 	if (sent)
 		(void)shutdown(qp->fd, SHUT_WR);
 	else
 		rvcm_soft_sock_break(qp->fd);
+}
+
+void rvcm_soft_term_send(struct rvcm_soft_qp *qp, uint16_t term,
+			 const struct rvcm_soft_frame *frame, enum rvcm_status status)
+{
+	struct rvcm_soft_wire_terminate terminate;
+	uint8_t header[RVCM_SOFT_WIRE_HDR_BYTES_MAX];
+	const uint8_t *at = header;
+	size_t have = 0;
+
+	rvcm_warn(RVCM_LOG_EP_DATA, "%s: terminating a connection, at %s: %s: %s",
+		  qp->dev->base.attr.name,
+		  frame && frame->info ? frame->info->name : "an unknown frame",
+		  rvcm_soft_wire_term_layer_text(term), rvcm_soft_wire_term_text(term));
+	if (frame)
+		at = term_at_hand(qp, frame, header, &have);
+	rvcm_soft_wire_terminate_fill(&terminate, term, at, have, frame ? frame->ulpdu_bytes : 0);
+	term_send(qp, &terminate, status);
+}
+
+void rvcm_soft_term_send_read(struct rvcm_soft_qp *qp, uint16_t term, uint32_t msn,
+			      const struct rvcm_soft_wire_read_req *req)
+{
+	const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_REQ,
+						.last = true,
+						.msn = msn };
+	struct rvcm_soft_wire_terminate terminate;
+	uint8_t ulpdu[RVCM_SOFT_WIRE_UNTAGGED_BYTES + RVCM_SOFT_WIRE_READ_REQ_BYTES];
+	size_t n = rvcm_soft_wire_encode(&hdr, ulpdu);
+
+	rvcm_warn(RVCM_LOG_EP_DATA, "%s: terminating a connection, at the answer to a READ_REQ: %s",
+		  qp->dev->base.attr.name, rvcm_soft_wire_term_text(term));
+	n += rvcm_soft_wire_read_req_encode(req, ulpdu + n);
+	rvcm_soft_wire_terminate_fill(&terminate, term, ulpdu, n, n);
+	term_send(qp, &terminate, rvcm_soft_term_status(term));
 }
 
 void rvcm_soft_term_receive(struct rvcm_soft_qp *qp, const uint8_t *body, size_t bytes)
@@ -110,7 +114,8 @@ void rvcm_soft_term_receive(struct rvcm_soft_qp *qp, const uint8_t *body, size_t
 	uint16_t term;
 
 	if (rvcm_soft_wire_terminate_decode(body, bytes, &terminate, &term) > 0) {
-		status = term_meanings[term_find(terminate.term)].remote;
+		status = rvcm_soft_wire_term_info(terminate.term)->there;
+		qp->vendor_err = RVCM_SOFT_VENDOR_TERM | terminate.term;
 		rvcm_warn(RVCM_LOG_EP_DATA, "%s: the peer terminated a connection: %s: %s",
 			  qp->dev->base.attr.name, rvcm_soft_wire_term_layer_text(terminate.term),
 			  rvcm_soft_wire_term_text(terminate.term));

@@ -150,6 +150,12 @@ static int tx_source(struct rvcm_soft_qp *qp, const struct rvcm_soft_response *r
 				   RVCM_DEV_ACCESS_REMOTE_READ, ptr);
 }
 
+/* The MSN of the request that is answered next: they are counted as they come. */
+static uint32_t tx_request_msn(const struct rvcm_soft_qp *qp)
+{
+	return qp->rx.msn[RVCM_SOFT_WIRE_QN_READ] - (qp->responses.posted - qp->responses.built);
+}
+
 /* Build one segment of a READ's response. False: no room, or the stream is over. */
 static bool tx_build_read_response(struct rvcm_soft_qp *qp, struct rvcm_soft_response *response)
 {
@@ -168,7 +174,8 @@ static bool tx_build_read_response(struct rvcm_soft_qp *qp, struct rvcm_soft_res
 	int rc = tx_source(qp, response, &iov.iov_base);
 
 	if (RVCM_SOFT_UNLIKELY(rc)) { /* it was there when the request came */
-		rvcm_soft_term_send(qp, rvcm_soft_key_term(rc, false), NULL, RVCM_STATUS_PROTOCOL);
+		rvcm_soft_term_send_read(qp, rvcm_soft_key_term(rc, false), tx_request_msn(qp),
+					 &response->req);
 		return false;
 	}
 	if (!tx_room(qp))

@@ -71,42 +71,18 @@ const struct rvcm_soft_wire_opcode_info *rvcm_soft_wire_opcode_info(unsigned int
 	return opcode < RVCM_SOFT_WIRE_OPCODES ? &opcodes[opcode] : NULL;
 }
 
-static const struct {
-	uint16_t term;
-	const char *text;
-} terms[] = {
-	{ RVCM_SOFT_WIRE_TERM_R_STAG, "invalid STag" },
-	{ RVCM_SOFT_WIRE_TERM_R_BOUNDS, "base or bounds violation" },
-	{ RVCM_SOFT_WIRE_TERM_R_ACCESS, "access rights violation" },
-	{ RVCM_SOFT_WIRE_TERM_R_STAG_STREAM, "STag not associated with RDMAP stream" },
-	{ RVCM_SOFT_WIRE_TERM_R_TO_WRAP, "tagged offset wraps" },
-	{ RVCM_SOFT_WIRE_TERM_R_PROT_INVALIDATE, "STag cannot be invalidated" },
-	{ RVCM_SOFT_WIRE_TERM_R_PROT_UNSPECIFIED, "unspecified remote protection error" },
-	{ RVCM_SOFT_WIRE_TERM_R_VERSION, "invalid RDMAP version" },
-	{ RVCM_SOFT_WIRE_TERM_R_OPCODE, "unexpected opcode" },
-	{ RVCM_SOFT_WIRE_TERM_R_STREAM, "catastrophic error of this RDMAP stream" },
-	{ RVCM_SOFT_WIRE_TERM_R_GLOBAL, "catastrophic error, global" },
-	{ RVCM_SOFT_WIRE_TERM_R_OP_INVALIDATE, "STag cannot be invalidated" },
-	{ RVCM_SOFT_WIRE_TERM_R_OP_UNSPECIFIED, "unspecified remote operation error" },
-	{ RVCM_SOFT_WIRE_TERM_D_STAG, "invalid STag" },
-	{ RVCM_SOFT_WIRE_TERM_D_BOUNDS, "base or bounds violation" },
-	{ RVCM_SOFT_WIRE_TERM_D_STAG_STREAM, "STag not associated with DDP stream" },
-	{ RVCM_SOFT_WIRE_TERM_D_TO_WRAP, "tagged offset wraps" },
-	{ RVCM_SOFT_WIRE_TERM_D_T_VERSION, "invalid DDP version" },
-	{ RVCM_SOFT_WIRE_TERM_D_QN, "invalid queue number" },
-	{ RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER, "invalid MSN: no buffer available" },
-	{ RVCM_SOFT_WIRE_TERM_D_MSN_RANGE, "invalid MSN: out of range" },
-	{ RVCM_SOFT_WIRE_TERM_D_MO, "invalid message offset" },
-	{ RVCM_SOFT_WIRE_TERM_D_TOO_LONG, "message too long for its buffer" },
-	{ RVCM_SOFT_WIRE_TERM_D_U_VERSION, "invalid DDP version" },
-	{ RVCM_SOFT_WIRE_TERM_L_LOST, "TCP connection lost" },
-	{ RVCM_SOFT_WIRE_TERM_L_CRC, "CRC mismatch" },
-	{ RVCM_SOFT_WIRE_TERM_L_MARKER, "marker and length disagree" },
-	{ RVCM_SOFT_WIRE_TERM_L_STARTUP, "invalid MPA request or reply" },
-	{ RVCM_SOFT_WIRE_TERM_L_CATASTROPHIC, "local catastrophic error" },
-	{ RVCM_SOFT_WIRE_TERM_L_IRD, "insufficient IRD resources" },
-	{ RVCM_SOFT_WIRE_TERM_L_RTR, "no matching RTR option" },
+static const struct rvcm_soft_wire_term_info terms[] = {
+#define RVCM_SOFT_TERM(name_, code_, quotes_, here_, there_, text_) \
+	{ .term = (code_),                                          \
+	  .quotes = RVCM_SOFT_WIRE_QUOTE_##quotes_,                 \
+	  .here = RVCM_STATUS_##here_,                              \
+	  .there = RVCM_STATUS_##there_,                            \
+	  .text = (text_) },
+#include "dev/soft/term.def"
+#undef RVCM_SOFT_TERM
 };
+
+#define TERMS (sizeof(terms) / sizeof(terms[0]))
 
 static unsigned int term_layer(uint16_t term)
 {
@@ -126,14 +102,22 @@ static bool term_is_catastrophic(uint16_t term)
 	       term_type(term) == term_type(RVCM_SOFT_WIRE_TERM_D_CATASTROPHIC);
 }
 
+const struct rvcm_soft_wire_term_info *rvcm_soft_wire_term_info(uint16_t term)
+{
+	for (size_t i = 0; i < TERMS; i++)
+		if (terms[i].term == term)
+			return &terms[i];
+	for (size_t i = 0; i < TERMS; i++)
+		if (term_type(terms[i].term) == term_type(term))
+			return &terms[i];
+	return &terms[0];
+}
+
 const char *rvcm_soft_wire_term_text(uint16_t term)
 {
-	if (term_is_catastrophic(term))
-		return "local catastrophic error";
-	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
-		if (terms[i].term == term)
-			return terms[i].text;
-	return "unknown";
+	const struct rvcm_soft_wire_term_info *info = rvcm_soft_wire_term_info(term);
+
+	return info->term == term || term_is_catastrophic(term) ? info->text : "unknown";
 }
 
 const char *rvcm_soft_wire_term_layer_text(uint16_t term)
@@ -424,22 +408,15 @@ int rvcm_soft_wire_terminate_decode(const void *buf, size_t len, struct rvcm_sof
 	return (int)n;
 }
 
-/* RFC 5040 figure 10. A header of another version of DDP has a layout that we do not know. */
-static bool term_wants_headers(uint16_t term)
-{
-	return !term_is_catastrophic(term) &&
-	       term_layer(term) != term_layer(RVCM_SOFT_WIRE_TERM_L_LOST) &&
-	       term != RVCM_SOFT_WIRE_TERM_D_T_VERSION && term != RVCM_SOFT_WIRE_TERM_D_U_VERSION;
-}
-
 void rvcm_soft_wire_terminate_fill(struct rvcm_soft_wire_terminate *t, uint16_t term,
 				   const void *ulpdu, size_t len, size_t segment_bytes)
 {
+	enum rvcm_soft_wire_quote quotes = rvcm_soft_wire_term_info(term)->quotes;
 	const uint8_t *p = ulpdu;
 	size_t ddp;
 
 	*t = (struct rvcm_soft_wire_terminate) { .term = term };
-	if (len < 2 || !term_wants_headers(term))
+	if (len < 2 || quotes == RVCM_SOFT_WIRE_QUOTE_NONE)
 		return;
 	ddp = p[0] & DDP_TAGGED ? TAGGED : UNTAGGED;
 	if (len < ddp)
@@ -447,8 +424,7 @@ void rvcm_soft_wire_terminate_fill(struct rvcm_soft_wire_terminate *t, uint16_t 
 	t->ddp_bytes = (uint8_t)ddp;
 	t->segment_bytes = segment_bytes <= UINT16_MAX ? (uint16_t)segment_bytes : 0;
 	memcpy(t->ddp, p, ddp);
-	/* Only a protection error of RDMAP takes the read request along. */
-	if (term_type(term) != term_type(RVCM_SOFT_WIRE_TERM_R_STAG) || ddp != UNTAGGED ||
+	if (quotes != RVCM_SOFT_WIRE_QUOTE_READ || ddp != UNTAGGED ||
 	    (p[1] & RDMAP_OPCODE) != RVCM_SOFT_WIRE_READ_REQ || len < ddp + sizeof(t->read_req))
 		return;
 	t->has_read_req = true;

@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 #define RVCM_SOFT_WIRE_DDP_VERSION   1u
 #define RVCM_SOFT_WIRE_RDMAP_VERSION 1u
 
@@ -79,51 +81,31 @@ struct rvcm_soft_wire_opcode_info {
 /* NULL for an opcode that is none. */
 const struct rvcm_soft_wire_opcode_info *rvcm_soft_wire_opcode_info(unsigned int opcode);
 
-/*
- * Why a stream is terminated: the first 16 bits of the terminate control field (RFC 5040 figure 8:
- * layer 4, error type 4, error code 8). R: RDMAP (RFC 5040 figure 9), D: DDP (RFC 5041
- * section 7.2), L: the lower layer, MPA (RFC 5044 section 8, RFC 6581 section 8). RFC 7306 adds
- * none: its section 8.2 wants R_STREAM for an atomic on memory that is not aligned to 8 bytes.
- */
+/* Why a stream is terminated: RVCM_SOFT_WIRE_TERM_ and a name of term.def. */
 enum rvcm_soft_wire_term {
-	RVCM_SOFT_WIRE_TERM_R_CATASTROPHIC = 0x0000,
-	/* Remote protection errors: the region that an RDMAP message named. */
-	RVCM_SOFT_WIRE_TERM_R_STAG = 0x0100,
-	RVCM_SOFT_WIRE_TERM_R_BOUNDS = 0x0101,
-	RVCM_SOFT_WIRE_TERM_R_ACCESS = 0x0102,
-	RVCM_SOFT_WIRE_TERM_R_STAG_STREAM = 0x0103,
-	RVCM_SOFT_WIRE_TERM_R_TO_WRAP = 0x0104,
-	RVCM_SOFT_WIRE_TERM_R_PROT_INVALIDATE = 0x0109,
-	RVCM_SOFT_WIRE_TERM_R_PROT_UNSPECIFIED = 0x01ff,
-	/* Remote operation errors. */
-	RVCM_SOFT_WIRE_TERM_R_VERSION = 0x0205,
-	RVCM_SOFT_WIRE_TERM_R_OPCODE = 0x0206,
-	RVCM_SOFT_WIRE_TERM_R_STREAM = 0x0207,
-	RVCM_SOFT_WIRE_TERM_R_GLOBAL = 0x0208,
-	RVCM_SOFT_WIRE_TERM_R_OP_INVALIDATE = 0x0209,
-	RVCM_SOFT_WIRE_TERM_R_OP_UNSPECIFIED = 0x02ff,
-	RVCM_SOFT_WIRE_TERM_D_CATASTROPHIC = 0x1000,
-	/* Tagged buffer errors. */
-	RVCM_SOFT_WIRE_TERM_D_STAG = 0x1100,
-	RVCM_SOFT_WIRE_TERM_D_BOUNDS = 0x1101,
-	RVCM_SOFT_WIRE_TERM_D_STAG_STREAM = 0x1102,
-	RVCM_SOFT_WIRE_TERM_D_TO_WRAP = 0x1103,
-	RVCM_SOFT_WIRE_TERM_D_T_VERSION = 0x1104,
-	/* Untagged buffer errors. */
-	RVCM_SOFT_WIRE_TERM_D_QN = 0x1201,
-	RVCM_SOFT_WIRE_TERM_D_MSN_BUFFER = 0x1202, /* no buffer available */
-	RVCM_SOFT_WIRE_TERM_D_MSN_RANGE = 0x1203,
-	RVCM_SOFT_WIRE_TERM_D_MO = 0x1204,
-	RVCM_SOFT_WIRE_TERM_D_TOO_LONG = 0x1205,
-	RVCM_SOFT_WIRE_TERM_D_U_VERSION = 0x1206,
-	RVCM_SOFT_WIRE_TERM_L_LOST = 0x2001, /* the TCP connection; local use only */
-	RVCM_SOFT_WIRE_TERM_L_CRC = 0x2002,
-	RVCM_SOFT_WIRE_TERM_L_MARKER = 0x2003,
-	RVCM_SOFT_WIRE_TERM_L_STARTUP = 0x2004, /* invalid MPA request or reply */
-	RVCM_SOFT_WIRE_TERM_L_CATASTROPHIC = 0x2005,
-	RVCM_SOFT_WIRE_TERM_L_IRD = 0x2006,
-	RVCM_SOFT_WIRE_TERM_L_RTR = 0x2007,
+#define RVCM_SOFT_TERM(name, code, quotes, here, there, text) RVCM_SOFT_WIRE_TERM_##name = (code),
+#include "dev/soft/term.def"
+#undef RVCM_SOFT_TERM
 };
+
+/* What a TERMINATE takes along of the segment that was wrong. */
+enum rvcm_soft_wire_quote {
+	RVCM_SOFT_WIRE_QUOTE_NONE,
+	RVCM_SOFT_WIRE_QUOTE_DDP,  /* its length and DDP header */
+	RVCM_SOFT_WIRE_QUOTE_READ, /* and, if it was one, the read request */
+};
+
+/* One row per code. */
+struct rvcm_soft_wire_term_info {
+	uint16_t term;
+	enum rvcm_soft_wire_quote quotes;
+	enum rvcm_status here;  /* how the connection ends at who sends it */
+	enum rvcm_status there; /* and at who receives it */
+	const char *text;
+};
+
+/* The code's row, or the one that stands for it (term.def). */
+const struct rvcm_soft_wire_term_info *rvcm_soft_wire_term_info(uint16_t term);
 
 /* What a code says, for people; "unknown" for one that is in no RFC. */
 const char *rvcm_soft_wire_term_text(uint16_t term);
