@@ -84,6 +84,9 @@ static const struct {
 	{ "FI_RVCM_CONNECT_TIMEOUT", "0" },
 	{ "FI_RVCM_LINGER", "forever" },
 	{ "FI_RVCM_STATS", "" },
+	{ "FI_RVCM_SILENCE_TIMEOUT", "99" },
+	{ "FI_RVCM_KEEPALIVE", "0" },
+	{ "FI_RVCM_CRC", "2" },
 };
 
 static void malformed_values_are_named_and_refused(void **state)

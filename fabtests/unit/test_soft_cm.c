@@ -157,6 +157,36 @@ static void many_strangers_at_once_do_no_harm(void **state)
 	check_alive(&p);
 }
 
+/* They are still there, saying nothing or half of something, while others are served. */
+static void who_says_nothing_blocks_nobody(void **state)
+{
+	enum {
+		N = 30
+	};
+	struct soft_peer p;
+	int fds[N];
+
+	(void)state;
+	soft_peer_open(&p, NULL); /* they have 5 s */
+	soft_peer_listen(&p);
+	for (int i = 0; i < N; i++) {
+		soft_peer_dial(&p);
+		if (i % 2)
+			soft_peer_write(&p, "MPA ID Req F", 12);
+		soft_peer_pump(&p);
+		fds[i] = p.fd;
+		p.fd = -1;
+	}
+	soft_peer_dial(&p);
+	soft_peer_write(&p, "MPA ID Req Frame\0\1\0\0", 20);
+	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	assert_int_equal(p.ops->reject(p.event.req, NULL, 0), 0);
+	assert_int_equal(p.n_warnings, 0);
+	for (int i = 0; i < N; i++)
+		close(fds[i]);
+	soft_peer_close(&p);
+}
+
 static void above_the_limit_one_more_is_dropped(void **state)
 {
 	struct rvcm_soft_tunables tun;
@@ -441,6 +471,7 @@ int main(void)
 		cmocka_unit_test(a_hang_up_is_turned_away),
 		cmocka_unit_test(a_request_for_markers_is_rejected),
 		cmocka_unit_test(many_strangers_at_once_do_no_harm),
+		cmocka_unit_test(who_says_nothing_blocks_nobody),
 		cmocka_unit_test(above_the_limit_one_more_is_dropped),
 		cmocka_unit_test(revision_1_is_answered_in_kind),
 		cmocka_unit_test(crcs_are_used_if_the_peer_wants_them),

@@ -159,6 +159,22 @@ const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, i
 	return NULL;
 }
 
+int rvcm_devices_open(const struct rvcm_device *device, const struct rvcm_params *params,
+		      struct rvcm_dev **dev)
+{
+	struct rvcm_soft_tunables tunables;
+
+	if (device->class != &rvcm_soft_class)
+		return device->class->open(&device->attr, dev);
+	rvcm_soft_tunables_init(&tunables);
+	tunables.user_timeout_ms = (uint32_t)params->silence_timeout;
+	tunables.keepalive_idle_s = (uint32_t)params->keepalive;
+	/* Often enough that the time-out is not exceeded by much. */
+	tunables.keepalive_interval_s = (tunables.keepalive_idle_s + 1) / 2;
+	tunables.crc = params->crc;
+	return rvcm_soft_open(&device->attr, &tunables, dev);
+}
+
 bool rvcm_devices_reaches(const struct rvcm_device *device, const struct rvcm_addr *dest,
 			  const char **why)
 {

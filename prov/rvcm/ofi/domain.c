@@ -207,7 +207,7 @@ static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 		int n = rvcm_devices_list(params, devices, RVCM_DEVICES_MAX);
 
 		device = rvcm_devices_find(devices, n, info->domain_attr->name, &src);
-		rc = device ? device->class->open(&device->attr, &domain->dev) : -ENODEV;
+		rc = device ? rvcm_devices_open(device, params, &domain->dev) : -ENODEV;
 		rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_DOMAIN, "device %s: %s",
 			 device ? device->attr.name : info->domain_attr->name,
 			 rc ? strerror(-rc) : "opened");
