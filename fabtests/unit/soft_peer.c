@@ -132,6 +132,13 @@ struct rvcm_dev_wc soft_peer_wc(struct soft_peer *p)
 	return p->wcs[p->n_taken++];
 }
 
+void soft_peer_drop(struct soft_peer *p)
+{
+	for (; p->n_taken < p->n_wcs; p->n_taken++)
+		if (p->wcs[p->n_taken].rx)
+			p->ops->rx_release(p->pool, p->wcs[p->n_taken].rx);
+}
+
 /* -- connections ---------------------------------------------------------------------------- */
 
 void soft_peer_listen(struct soft_peer *p)

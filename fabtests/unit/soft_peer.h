@@ -71,6 +71,9 @@ void soft_peer_pump(struct soft_peer *p);
 const struct rvcm_dev_event *soft_peer_event(struct soft_peer *p, enum rvcm_dev_event_type type);
 struct rvcm_dev_wc soft_peer_wc(struct soft_peer *p);
 
+/* Gives back all messages that came and were not taken. */
+void soft_peer_drop(struct soft_peer *p);
+
 /* The peer writes all of it, as one piece, or a byte at a time. */
 void soft_peer_write(struct soft_peer *p, const void *data, size_t bytes);
 void soft_peer_trickle(struct soft_peer *p, const void *data, size_t bytes);

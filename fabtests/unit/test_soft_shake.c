@@ -166,6 +166,7 @@ static void a_foreign_opener_sends_first(void **state)
 				soft_peer_take(&p, &frame);
 			while (frame.hdr.opcode == RVCM_SOFT_WIRE_READ_RESP);
 			assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_SEND);
+			soft_peer_drop(&p);
 			soft_peer_close(&p);
 		}
 }
