@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sim/liar.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/le.h"
+#include "conn/conn_impl.h"
 #include "unit/unit.h"
 
 const uint8_t liar_job_key[RVCM_CONN_KEY_BYTES] = "a job's own key";
@@ -24,7 +26,7 @@ static void env_random(void *ctx, void *buf, size_t bytes)
 
 static void env_wake(void *ctx)
 {
-	(void)ctx;
+	((struct victim *)ctx)->woken = true;
 }
 
 static void on_incoming(void *ctx, struct rvcm_conn *conn)
@@ -70,6 +72,26 @@ static const struct rvcm_conn_sink sink = {
 	.down = on_down,
 };
 
+static bool log_enabled(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
+{
+	(void)ctx;
+	(void)subsys;
+	return level == RVCM_LOG_WARN;
+}
+
+static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
+		      const char *func, int line, const char *text)
+{
+	struct victim *victim = ctx;
+
+	(void)level;
+	(void)subsys;
+	(void)func;
+	(void)line;
+	snprintf(victim->warned + strlen(victim->warned),
+		 sizeof(victim->warned) - strlen(victim->warned), "%s\n", text);
+}
+
 void victim_open(struct victim *victim, uint64_t seed)
 {
 	struct sim_conf conf = { .seed = seed };
@@ -79,6 +101,7 @@ void victim_open(struct victim *victim, uint64_t seed)
 		.message_bytes_max = 1000,
 		.window_max = 8,
 		.connect_timeout_ns = SIM_S,
+		.hello_timeout_ns = VICTIM_HELLO_NS,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
 		.env = { env_now, env_random, env_wake, env_wake, victim },
@@ -87,6 +110,8 @@ void victim_open(struct victim *victim, uint64_t seed)
 	};
 
 	memset(victim, 0, sizeof(*victim));
+	victim->log = (struct rvcm_log_sink) { log_enabled, log_write, victim };
+	rvcm_log_set_sink(&victim->log);
 	victim->net = sim_net_open(&conf);
 	victim->dev = sim_dev_open(victim->net, NULL);
 	memcpy(attr.job_key, liar_job_key, sizeof(liar_job_key));
@@ -135,9 +160,14 @@ void liar_pass(struct liar *liar, uint64_t ns)
 	uint64_t end = sim_now(victim->net) + ns;
 
 	while (sim_now(victim->net) < end) {
-		uint64_t next = rvcm_carrier_control(victim->carrier);
+		uint64_t next;
 
-		rvcm_carrier_progress(victim->carrier);
+		do {
+			victim->woken = false;
+			next = rvcm_carrier_control(victim->carrier);
+			if (!victim->lazy)
+				rvcm_carrier_progress(victim->carrier);
+		} while (victim->woken);
 		liar_poll(liar);
 		sim_step_by(victim->net, next < end ? next : end);
 	}
@@ -182,7 +212,7 @@ void liar_hang_up(struct liar *liar)
 	liar->qp = NULL;
 }
 
-static void liar_close(struct liar *liar)
+void liar_close(struct liar *liar)
 {
 	liar_hang_up(liar);
 	liar->dev->ops->listener_close(liar->listener);
@@ -203,6 +233,7 @@ void victim_close(struct victim *victim, struct liar *liar)
 	victim->dev->ops->close(victim->dev);
 	liar_close(liar);
 	sim_net_close(victim->net);
+	rvcm_log_set_sink(NULL);
 }
 
 struct rvcm_shake liar_shake(const struct liar *liar, enum rvcm_wire_role role)
@@ -306,6 +337,28 @@ void victim_assert_ended(struct victim *victim, enum rvcm_status status, const c
 	assert_int_equal(victim->cause.status, status);
 	assert_non_null(strstr(victim->cause.text, why));
 	assert_false(victim->conn->up);
+}
+
+void victim_assert_unproven(struct victim *victim, uint32_t protocol_errors, const char *why)
+{
+	struct rvcm_carrier_stats stats;
+
+	rvcm_carrier_stats(victim->carrier, &stats);
+	assert_int_equal(stats.protocol_errors, protocol_errors);
+	assert_int_equal(stats.unproven, 1);
+	assert_int_equal(victim->received, 0);
+	assert_int_equal(victim->downs, 0);
+	assert_non_null(strstr(victim->warned, why));
+}
+
+uint32_t victim_contacts(const struct victim *victim)
+{
+	struct rvcm_hash_node *node = NULL;
+	uint32_t n = 0;
+
+	while ((node = rvcm_hash_next(&victim->carrier->contacts, node)))
+		n++;
+	return n;
 }
 
 /* After whatever it did, an honest peer of the same name is served. */

@@ -6,11 +6,14 @@
 #ifndef RVCM_FABTESTS_SIM_LIAR_H
 #define RVCM_FABTESTS_SIM_LIAR_H
 
+#include "base/log.h"
 #include "conn/conn.h"
 #include "conn/shake.h"
 #include "sim/sim.h"
 
 extern const uint8_t liar_job_key[RVCM_CONN_KEY_BYTES];
+
+#define VICTIM_HELLO_NS (500 * SIM_MS) /* its hello_timeout */
 
 #define LIAR_OUT   64u
 #define LIAR_BYTES 512u
@@ -23,6 +26,10 @@ struct victim {
 	struct rvcm_conn *conn;
 	uint32_t received, downs;
 	struct rvcm_conn_cause cause;
+	bool woken;        /* one of its sides has mail */
+	bool lazy;         /* computes: its data side does not move */
+	char warned[2000]; /* the lines at warn level */
+	struct rvcm_log_sink log;
 };
 
 struct liar {
@@ -57,6 +64,8 @@ void liar_open(struct liar *liar, struct victim *victim);
 void liar_pass(struct liar *liar, uint64_t ns);
 void liar_qp(struct liar *liar);
 void liar_hang_up(struct liar *liar);
+/* Without its victim, which has another. */
+void liar_close(struct liar *liar);
 
 /* What an honest peer would put into a handshake. */
 struct rvcm_shake liar_shake(const struct liar *liar, enum rvcm_wire_role role);
@@ -79,6 +88,10 @@ void liar_data(struct liar *liar, uint32_t seq);
 
 /* The link was ended once, as a breach by the peer, with this status and these words. */
 void victim_assert_ended(struct victim *victim, enum rvcm_status status, const char *why);
+/* The opener was not believed: its link ended, with these words, and nobody else noticed. */
+void victim_assert_unproven(struct victim *victim, uint32_t protocol_errors, const char *why);
+/* Contacts that control remembers. */
+uint32_t victim_contacts(const struct victim *victim);
 /* After whatever it did, an honest peer of the same name is served. */
 void liar_assert_served(struct liar *liar);
 

@@ -20,7 +20,7 @@ static bool is_request(enum rvcm_link_event e)
 static bool is_release(enum rvcm_link_event e)
 {
 	return e == RVCM_LINK_EV_RELEASED || e == RVCM_LINK_EV_RELEASED_WANT ||
-	       e == RVCM_LINK_EV_RELEASED_REQ;
+	       e == RVCM_LINK_EV_RELEASED_CLAIM;
 }
 
 #define EACH(s, e)                                          \
@@ -65,11 +65,13 @@ static void a_handed_over_link_is_not_dropped(void **state)
 			continue;
 		assert_true(has_link(st.next));
 		assert_true(st.action == RVCM_LINK_DO_NOTHING || st.action == RVCM_LINK_DO_BREAK ||
-			    st.action == RVCM_LINK_DO_PARK || st.action == RVCM_LINK_DO_DISCONNECT);
+			    st.action == RVCM_LINK_DO_ACCEPT ||
+			    st.action == RVCM_LINK_DO_DISCONNECT);
 	}
 }
 
-/* The data side gets links in one way only, and only in UP are they in use. */
+/* A link of ours is used when it is established, a peer's when it has proved itself; no other is.
+ */
 static void up_is_entered_by_establishing(void **state)
 {
 	(void)state;
@@ -77,10 +79,13 @@ static void up_is_entered_by_establishing(void **state)
 	{
 		struct rvcm_link_fsm_step st = rvcm_link_fsm_next(s, e);
 
-		assert_int_equal(st.action == RVCM_LINK_DO_HAND_OVER,
+		assert_int_equal(st.action == RVCM_LINK_DO_HAND_OVER ||
+					 st.action == RVCM_LINK_DO_TAKE,
 				 s != RVCM_LINK_UP && st.next == RVCM_LINK_UP);
 		if (st.action == RVCM_LINK_DO_HAND_OVER)
-			assert_int_equal(e, RVCM_LINK_EV_EST);
+			assert_true(s == RVCM_LINK_OPENING && e == RVCM_LINK_EV_EST);
+		if (st.action == RVCM_LINK_DO_TAKE)
+			assert_true(s == RVCM_LINK_ACCEPTING && e == RVCM_LINK_EV_PROVEN);
 	}
 }
 
@@ -102,7 +107,7 @@ static void crossing_is_decided_in_opening(void **state)
 			 RVCM_LINK_ACCEPTING);
 }
 
-/* A request is taken, parked or refused by the closing, in every state. */
+/* A request is accepted, crossed or refused by the closing, in every state. */
 static void requests_are_never_forgotten(void **state)
 {
 	(void)state;
@@ -113,7 +118,18 @@ static void requests_are_never_forgotten(void **state)
 		if (!is_request(e) || s == RVCM_LINK_CLOSING || s == RVCM_LINK_CLOSED)
 			continue;
 		assert_true(st.action == RVCM_LINK_DO_ACCEPT || st.action == RVCM_LINK_DO_SWITCH ||
-			    st.action == RVCM_LINK_DO_CROSS || st.action == RVCM_LINK_DO_PARK);
+			    st.action == RVCM_LINK_DO_CROSS);
+	}
+}
+
+/* It proves nothing: what stands goes on standing. */
+static void a_request_ends_nothing_that_stands(void **state)
+{
+	(void)state;
+	EACH(s, e)
+	{
+		if (is_request(e) && has_link(s))
+			assert_int_equal(rvcm_link_fsm_next(s, e).next, s);
 	}
 }
 
@@ -121,7 +137,7 @@ static void requests_are_never_forgotten(void **state)
 static void no_attempt_waits_for_ever(void **state)
 {
 	static const enum rvcm_link_state waiting[] = { RVCM_LINK_OPENING, RVCM_LINK_BACKOFF,
-							RVCM_LINK_CROSSED, RVCM_LINK_ACCEPTING };
+							RVCM_LINK_CROSSED };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++) {
@@ -132,6 +148,11 @@ static void no_attempt_waits_for_ever(void **state)
 		assert_int_not_equal(rvcm_link_fsm_next(waiting[i], RVCM_LINK_EV_TIMER).next,
 				     waiting[i]);
 	}
+	/* A claim has a timer of its own, and the last one's end is one of these. */
+	assert_int_equal(rvcm_link_fsm_next(RVCM_LINK_ACCEPTING, RVCM_LINK_EV_FAIL).next,
+			 RVCM_LINK_BACKOFF);
+	assert_int_equal(rvcm_link_fsm_next(RVCM_LINK_ACCEPTING, RVCM_LINK_EV_FATAL).next,
+			 RVCM_LINK_IDLE);
 }
 
 /* Whatever ends a link that the data side has, the data side is told, and control waits for it. */
@@ -155,17 +176,16 @@ static void the_end_of_a_link_is_told(void **state)
 
 /*
  * Every run of the machine, followed through what its actions do to the things control holds: the
- * link, whose it is, the timer, the peer's request. What the device and the data side cannot do is
- * left out; all else may happen in any order.
+ * link, the timer, claims. What the device and the data side cannot do is left out; all else may
+ * happen in any order.
  */
 struct held {
 	enum rvcm_link_state state;
-	bool link;   /* there is one */
-	bool opener; /* that we asked for */
-	bool given;  /* to the data side, until RELEASED */
-	bool down;   /* and it has been told to let go */
+	bool link;  /* there is one: ours to open, or given */
+	bool given; /* to the data side, until RELEASED */
+	bool down;  /* and it has been told to let go */
 	bool timer;
-	bool parked; /* a request of the peer */
+	bool claim; /* at least one, not proven */
 };
 
 static bool possible(const struct held *h, enum rvcm_link_event e)
@@ -174,11 +194,14 @@ static bool possible(const struct held *h, enum rvcm_link_event e)
 
 	switch (e) {
 	case RVCM_LINK_EV_EST:
-	case RVCM_LINK_EV_FAIL:
-	case RVCM_LINK_EV_FATAL:
-		return attempt;
 	case RVCM_LINK_EV_REJ_CROSSED:
-		return attempt && h->opener;
+		return attempt;
+	case RVCM_LINK_EV_FAIL:
+	case RVCM_LINK_EV_FATAL: /* an attempt's, or the last claim's end, which is told in
+				    ACCEPTING */
+		return attempt || (h->state == RVCM_LINK_ACCEPTING && h->claim);
+	case RVCM_LINK_EV_PROVEN:
+		return h->claim && !h->link;
 	case RVCM_LINK_EV_TIMER:
 	case RVCM_LINK_EV_EXPIRED:
 		return h->timer;
@@ -187,20 +210,12 @@ static bool possible(const struct held *h, enum rvcm_link_event e)
 		return h->given;
 	case RVCM_LINK_EV_RELEASED:
 	case RVCM_LINK_EV_RELEASED_WANT:
-		return h->given && h->down && !h->parked;
-	case RVCM_LINK_EV_RELEASED_REQ:
-		return h->given && h->down && h->parked;
+		return h->given && h->down && !h->claim;
+	case RVCM_LINK_EV_RELEASED_CLAIM:
+		return h->given && h->down && h->claim;
 	default: /* wishes, the peer's requests, and the end */
 		return true;
 	}
-}
-
-static void make_link(struct held *h, bool opener)
-{
-	assert_false(h->given);
-	h->link = true;
-	h->opener = opener;
-	h->timer = true;
 }
 
 static void drop_link(struct held *h)
@@ -209,21 +224,23 @@ static void drop_link(struct held *h)
 	h->link = false;
 }
 
-static void act(struct held *h, enum rvcm_link_action action, bool request)
+static void act(struct held *h, enum rvcm_link_action action)
 {
 	switch (action) {
 	case RVCM_LINK_DO_OPEN:
-		make_link(h, true);
-		break;
-	case RVCM_LINK_DO_ACCEPT:
-		assert_false(h->link); /* nothing is forgotten */
-		make_link(h, false);
+		drop_link(h);
+		h->link = true;
+		h->timer = true;
 		break;
 	case RVCM_LINK_DO_SWITCH:
-	case RVCM_LINK_DO_UNPARK:
 		drop_link(h);
-		make_link(h, false);
-		h->parked = false;
+		h->claim = true;
+		h->timer = false;
+		break;
+	case RVCM_LINK_DO_ACCEPT:
+		assert_true(!h->link || h->given); /* nothing is forgotten */
+		h->claim = true;
+		h->timer = h->timer && h->state != RVCM_LINK_ACCEPTING;
 		break;
 	case RVCM_LINK_DO_WAIT:
 	case RVCM_LINK_DO_RETRY:
@@ -235,16 +252,15 @@ static void act(struct held *h, enum rvcm_link_action action, bool request)
 		drop_link(h);
 		h->timer = false;
 		break;
+	case RVCM_LINK_DO_TAKE:
+		h->link = true;
+		__attribute__((fallthrough));
 	case RVCM_LINK_DO_HAND_OVER:
 		assert_true(h->link && !h->given);
 		h->given = true;
 		h->down = false;
 		h->timer = false;
 		break;
-	case RVCM_LINK_DO_PARK:
-		h->parked = true;
-		/* and break */
-		__attribute__((fallthrough));
 	case RVCM_LINK_DO_BREAK:
 		assert_true(h->given);
 		h->down = true;
@@ -253,17 +269,16 @@ static void act(struct held *h, enum rvcm_link_action action, bool request)
 	case RVCM_LINK_DO_DISCONNECT:
 		assert_true(h->given && !h->down);
 		h->timer = true;
+		h->claim = false;
 		break;
 	case RVCM_LINK_DO_FINISH:
 		drop_link(h);
 		h->timer = false;
-		h->parked = false;
+		h->claim = false;
 		break;
 	default: /* NOTHING; CROSS answers the request: no more */
 		break;
 	}
-	if (request && action != RVCM_LINK_DO_PARK && h->parked)
-		h->parked = false; /* rvcm_contact_feed answers what the table leaves */
 }
 
 /* What must be true wherever the machine stands. */
@@ -271,19 +286,20 @@ static void check_held(const struct held *h)
 {
 	switch (h->state) {
 	case RVCM_LINK_IDLE:
-		assert_false(h->link || h->given || h->timer || h->parked);
+		assert_false(h->link || h->given || h->timer || h->claim);
 		break;
 	case RVCM_LINK_BACKOFF:
 	case RVCM_LINK_CROSSED:
-		assert_true(!h->link && h->timer && !h->parked);
+		assert_true(!h->link && h->timer && !h->claim);
 		break;
 	case RVCM_LINK_OPENING:
+		assert_true(h->link && !h->given && h->timer && !h->claim);
+		break;
 	case RVCM_LINK_ACCEPTING:
-		assert_true(h->link && !h->given && h->timer && !h->parked);
-		assert_int_equal(h->opener, h->state == RVCM_LINK_OPENING);
+		assert_true(!h->link && !h->timer && h->claim);
 		break;
 	case RVCM_LINK_UP:
-		assert_true(h->given && !h->down && !h->timer && !h->parked);
+		assert_true(h->given && !h->down && !h->timer);
 		break;
 	case RVCM_LINK_BREAKING:
 		assert_true(h->given && h->down);
@@ -293,16 +309,16 @@ static void check_held(const struct held *h)
 		assert_true(h->given && (h->down || h->timer));
 		break;
 	default: /* CLOSED */
-		assert_false(h->link || h->given || h->timer || h->parked);
+		assert_false(h->link || h->given || h->timer);
 		break;
 	}
 }
 
 static unsigned int number_of(const struct held *h)
 {
-	return (unsigned int)h->state << 6 | (unsigned int)h->link << 5 |
-	       (unsigned int)h->opener << 4 | (unsigned int)h->given << 3 |
-	       (unsigned int)h->down << 2 | (unsigned int)h->timer << 1 | (unsigned int)h->parked;
+	return (unsigned int)h->state << 5 | (unsigned int)h->link << 4 |
+	       (unsigned int)h->given << 3 | (unsigned int)h->down << 2 |
+	       (unsigned int)h->timer << 1 | (unsigned int)h->claim;
 }
 
 static struct held step_held(struct held h, enum rvcm_link_event e)
@@ -313,16 +329,19 @@ static struct held step_held(struct held h, enum rvcm_link_event e)
 		h.timer = false; /* it has fired */
 	if (is_release(e))
 		h.given = false;
+	/* These are told of an attempt, or of the last claim. */
+	if (h.state == RVCM_LINK_ACCEPTING && (e == RVCM_LINK_EV_FAIL || e == RVCM_LINK_EV_FATAL))
+		h.claim = false;
 	h.state = st.next;
-	act(&h, st.action, is_request(e));
+	act(&h, st.action);
 	check_held(&h);
 	return h;
 }
 
 static void nothing_is_lost_on_any_way(void **state)
 {
-	static struct held todo[RVCM_LINK_STATES << 6];
-	static bool seen[RVCM_LINK_STATES << 6];
+	static struct held todo[RVCM_LINK_STATES << 5];
+	static bool seen[RVCM_LINK_STATES << 5];
 	bool reached[RVCM_LINK_STATES] = { false };
 	size_t n = 1;
 
@@ -366,6 +385,7 @@ int main(void)
 		cmocka_unit_test(up_is_entered_by_establishing),
 		cmocka_unit_test(crossing_is_decided_in_opening),
 		cmocka_unit_test(requests_are_never_forgotten),
+		cmocka_unit_test(a_request_ends_nothing_that_stands),
 		cmocka_unit_test(no_attempt_waits_for_ever),
 		cmocka_unit_test(the_end_of_a_link_is_told),
 		cmocka_unit_test(nothing_is_lost_on_any_way),

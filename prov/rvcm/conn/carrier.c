@@ -105,8 +105,10 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 		return -ENOMEM;
 	carrier->attr = *attr;
 	draw(carrier);
-	for (uint32_t i = 0; i < attr->n_devs; i++)
+	for (uint32_t i = 0; i < attr->n_devs; i++) {
+		carrier->devs[i].carrier = carrier;
 		carrier->devs[i].dev = attr->devs[i];
+	}
 	rvcm_mailbox_init(&carrier->to_data);
 	rvcm_mailbox_init(&carrier->to_control);
 	rvcm_lock_init(&carrier->control_lock, true);
@@ -115,6 +117,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	rvcm_timer_queue_init(&carrier->timers);
 	rvcm_list_init(&carrier->work);
 	rvcm_list_init(&carrier->held);
+	rvcm_list_init(&carrier->claims_failing);
 	rvcm_list_init(&carrier->ended);
 	rvcm_buf_pool_init(&carrier->bufs, carrier);
 	rvcm_pool_init(&carrier->reads, sizeof(struct rvcm_read), 0, 64, 0);
@@ -273,6 +276,8 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		n += rvcm_poll_dev(&carrier->devs[i]);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
+	if (!rvcm_list_empty(&carrier->claims_failing))
+		n += rvcm_proof_run(carrier);
 	if (!rvcm_list_empty(&carrier->work))
 		n += rvcm_work_run(carrier);
 	carrier->progressing = false;

@@ -42,16 +42,25 @@ static struct rvcm_conn_full *create(struct rvcm_carrier *carrier, const struct 
 	return conn;
 }
 
-int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
-		  struct rvcm_conn **out)
+struct rvcm_conn_full *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
+					const struct rvcm_addr *peer, bool *is_new)
 {
 	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
 	struct rvcm_conn_full *conn = find(carrier, &key);
 
+	*is_new = !conn;
+	return conn ? conn : create(carrier, &key);
+}
+
+int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
+		  struct rvcm_conn **out)
+{
+	struct rvcm_conn_full *conn;
+	bool is_new;
+
 	if (!carrier->slots[slot] || rvcm_addr_cmp(&carrier->slots[slot]->name, peer) == 0)
 		return -EINVAL;
-	if (!conn)
-		conn = create(carrier, &key);
+	conn = rvcm_conn_obtain(carrier, slot, peer, &is_new);
 	if (!conn)
 		return -ENOMEM;
 	*out = &conn->pub;
@@ -143,7 +152,8 @@ void rvcm_conn_fault(struct rvcm_conn *pub, enum rvcm_status status, const char 
 /* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
 static void want(struct rvcm_conn_full *conn)
 {
-	if (conn->link || conn->wanting || conn->carrier->slots[conn->pub.slot]->closing)
+	if (conn->link || conn->successor || conn->wanting ||
+	    conn->carrier->slots[conn->pub.slot]->closing)
 		return;
 	conn->wanting = true;
 	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
@@ -152,7 +162,7 @@ static void want(struct rvcm_conn_full *conn)
 
 /* -- mail --------------------------------------------------------------------------------- */
 
-static void start(struct rvcm_conn_full *conn, struct rvcm_link *link)
+void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link)
 {
 	conn->link = link;
 	link->conn = conn;
@@ -167,9 +177,7 @@ static void start(struct rvcm_conn_full *conn, struct rvcm_link *link)
 	conn->peer_bye = false;
 	conn->rx_next = 0;
 	conn->rx_acked = 0;
-	conn->rx_window = conn->carrier->attr.window_max < RVCM_CONN_WINDOW_START
-				  ? conn->carrier->attr.window_max
-				  : RVCM_CONN_WINDOW_START;
+	conn->rx_window = rvcm_carrier_window_start(conn->carrier);
 	conn->pub.dev = link->dev;
 	rvcm_tx_start(conn, link->peer_window);
 }
@@ -186,39 +194,33 @@ static void greet(struct rvcm_conn_full *conn)
 	rvcm_conn_schedule(conn);
 }
 
-/* The link cannot be used here: have control end it. */
-static void decline(struct rvcm_carrier *carrier, struct rvcm_conn_full *conn,
-		    struct rvcm_link *link, int err)
+/*
+ * Our attempt has succeeded. If it has ended again meanwhile nothing of ours has left: DOWN
+ * follows, and another attempt.
+ */
+static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	if (conn) {
-		start(conn, link);
-		conn->failed = true;
-		rvcm_cause_set(&conn->cause, &link->peer, RVCM_STATUS_NO_MEMORY, err, NULL);
-	}
-	rvcm_cause_set(&link->failed_cause, &link->peer, RVCM_STATUS_NO_MEMORY, err, NULL);
-	rvcm_carrier_mail_control(carrier, &link->failed);
+	struct rvcm_conn_key key = { .slot = link->slot, .peer = &link->peer };
+	struct rvcm_conn_full *conn = find(carrier, &key);
+	int rc;
+
+	if (!conn || carrier->slots[link->slot]->closing || atomic_load(&link->ended))
+		return;
+	rc = link->qp->dev->ops->attach(link->qp);
+	rvcm_conn_start(conn, link);
+	link->attached = rc == 0;
+	if (rc)
+		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, -rc, NULL);
+	else
+		greet(conn);
 }
 
 static void link_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_conn_key key = { .slot = link->slot, .peer = &link->peer };
-	struct rvcm_conn_full *conn = find(carrier, &key);
-	bool known = conn;
-	int rc = -ESHUTDOWN;
-
-	if (!carrier->slots[link->slot]->closing)
-		rc = conn || (conn = create(carrier, &key)) ? link->qp->dev->ops->attach(link->qp)
-							    : -ENOMEM;
-	if (rc) {
-		decline(carrier, conn, link, -rc);
-		return;
-	}
-	link->attached = true;
-	start(conn, link);
-	if (!known)
-		carrier->attr.sink->incoming(carrier->attr.sink_ctx, &conn->pub);
 	if (link->opener)
-		greet(conn);
+		opener_up(carrier, link);
+	else
+		rvcm_proof_up(carrier, link);
 }
 
 /*
@@ -257,17 +259,11 @@ static void tell_down(struct rvcm_conn_full *conn, const struct rvcm_conn_cause 
 		carrier->attr.sink->down(carrier->attr.sink_ctx, &conn->pub, cause);
 }
 
-/* What arrived before the end is delivered before the end is told. True: it was we who failed it.
- */
-static bool let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
+static void let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
 {
 	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
-	bool ours;
 
-	while (rvcm_poll_dev(dev) > 0)
-		;
-	ours = conn->failing || conn->failed;
-	if (!ours)
+	if (!conn->failing && !conn->failed) /* else it was we who failed it, and know why */
 		judge_end(conn, &link->cause);
 	/* From here on nothing can be sent or read any more, whatever the callbacks try. */
 	conn->pub.up = false;
@@ -282,27 +278,45 @@ static bool let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
 		rvcm_tx_reset(conn);
 	}
 	conn->link = NULL;
-	return ours;
 }
 
-/*
- * An acceptor that has not seen HELLO has sent nothing and lost nothing: that was an attempt of the
- * peer's, abandoned before we took it from the queue, and what waits goes on waiting.
- */
+/* The link came to nothing before it was a conn's; what waited for it goes on waiting. */
+static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	struct rvcm_addr peer = link->peer;
+	struct rvcm_conn_key key = { .slot = link->slot, .peer = &peer };
+	struct rvcm_conn_full *conn = link->opener ? find(carrier, &key) : NULL;
+
+	if (!link->opener)
+		rvcm_proof_down(carrier, link);
+	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
+	if (!conn || !conn->wanting)
+		return;
+	conn->wanting = false;
+	want(conn);
+}
+
 static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_conn_full *conn = link->conn;
-	bool lost = link->opener;
+	struct rvcm_conn_full *conn;
 
-	if (conn)
-		lost = let_go(conn, link) || lost || conn->hello_seen;
-	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
-	if (conn && lost) {
-		count_loss(carrier, &conn->cause);
-		tell_down(conn, &conn->cause);
+	/* What arrived before the end is taken before the end: HELLO too. */
+	while (link->attached && rvcm_poll_dev(&carrier->devs[link->dev]) > 0)
+		;
+	conn = link->conn;
+	if (!conn) {
+		unused_down(carrier, link);
+		return;
 	}
-	if (conn && !lost && conn->blocked)
-		want(conn);
+	let_go(conn, link);
+	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
+	count_loss(carrier, &conn->cause);
+	tell_down(conn, &conn->cause);
+	if (conn->successor) {
+		link = conn->successor;
+		conn->successor = NULL;
+		rvcm_proof_take(conn, link);
+	}
 }
 
 void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
@@ -310,6 +324,9 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
 	switch (mail->kind) {
 	case RVCM_MAIL_UP:
 		link_up(carrier, rvcm_container_of(mail, struct rvcm_link, up));
+		break;
+	case RVCM_MAIL_DUE:
+		rvcm_proof_due(carrier, rvcm_container_of(mail, struct rvcm_link, due));
 		break;
 	case RVCM_MAIL_DOWN:
 		link_down(carrier, rvcm_container_of(mail, struct rvcm_link, down));

@@ -93,6 +93,7 @@ struct rvcm_carrier_attr {
 	uint32_t window_max;      /* messages in flight to one peer */
 	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
+	uint64_t hello_timeout_ns;   /* for who connected to prove itself; 0 = connect_timeout_ns */
 	uint64_t linger_ns;          /* how long shutdown waits for peers */
 	uint64_t rnr_timeout_ns;
 	uint32_t pid; /* of this process; peers tell it to people */
@@ -108,6 +109,7 @@ struct rvcm_carrier_stats {
 	uint64_t connect_fails; /* attempts to reach a peer that ended in an error */
 	uint64_t crossed;       /* requests answered or received CROSSED */
 	uint64_t rejects;       /* requests refused for key, version, name or state */
+	uint64_t unproven;      /* links of peers that ended before they had proved themselves */
 	uint64_t downs;         /* conns lost other than by an orderly close */
 	uint64_t tx_messages;   /* DATA frames posted */
 	uint64_t rx_messages;   /* DATA frames accepted */

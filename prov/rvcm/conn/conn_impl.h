@@ -7,17 +7,21 @@
  *   contact   control's half of a conn: the state machine of link_fsm.def
  *   conn      the data side's half: sequence numbers, credits, buffers
  *   link      one QP; control makes and destroys it, the data side has it from UP to RELEASED
+ *   claim     a link that a peer opened, until it has proved itself: claim.c, proof.c
  *
  * The halves share no field but talk by mail. Each mail node is embedded in the object it speaks of
  * and is in at most one mailbox at a time, so no error path needs memory:
  *
  *   control -> data
  *     link UP        attach it
+ *     link DUE       a claim's HELLO should have come by now
  *     link DOWN      let go: once per link, after UP
  *     conn ANSWER    it could not be connected
  *     slot CLOSED    the slot's links are gone
  *
  *   data -> control
+ *     link WATCHED   a claim is attached: its HELLO should come
+ *     link TAKEN     a claim that was proven is its conn's link
  *     link FAILED    it broke; it is detached; DOWN will answer
  *     link RELEASED  the answer to DOWN, and the last word on the link
  *     conn WANT      connect
@@ -43,17 +47,22 @@
 #include "conn/shake.h"
 #include "conn/wire.h"
 
-#define RVCM_CONN_WINDOW_START 4u /* messages a peer may send before it has shown use */
-#define RVCM_CONN_WINDOW_MAX   1024u
-#define RVCM_CONN_CONTROL_MAX  8u  /* control frames that one side may have in flight */
-#define RVCM_CONN_READS_MAX    16u /* RDMA reads in flight on a link */
-#define RVCM_CONN_SIGNAL_EVERY 16u /* sends; more often where the device's queue is short */
-#define RVCM_CONN_BUF_CLASSES  4u
-#define RVCM_CONN_INCARNATIONS 4u /* dead ones remembered per peer */
+#define RVCM_CONN_WINDOW_START   4u /* messages a peer may send before it has shown use */
+#define RVCM_CONN_WINDOW_MAX     1024u
+#define RVCM_CONN_CONTROL_MAX    8u  /* control frames that one side may have in flight */
+#define RVCM_CONN_READS_MAX      16u /* RDMA reads in flight on a link */
+#define RVCM_CONN_SIGNAL_EVERY   16u /* sends; more often where the device's queue is short */
+#define RVCM_CONN_BUF_CLASSES    4u
+#define RVCM_CONN_INCARNATIONS   4u    /* dead ones remembered per peer */
+#define RVCM_CONN_CLAIMS_OF_PEER 4u    /* links that say they are the same peer's */
+#define RVCM_CONN_CLAIMS_MAX     4096u /* in a carrier: more than open at once in any job */
 
 enum rvcm_mail_kind {
 	RVCM_MAIL_UP,
+	RVCM_MAIL_DUE,
 	RVCM_MAIL_DOWN,
+	RVCM_MAIL_WATCHED,
+	RVCM_MAIL_TAKEN,
 	RVCM_MAIL_FAILED,
 	RVCM_MAIL_RELEASED,
 	RVCM_MAIL_WANT,
@@ -78,6 +87,7 @@ struct rvcm_link {
 	uint16_t slot;
 	uint16_t dev;
 	bool opener;
+	uint64_t number; /* of its opening, in the carrier */
 	struct rvcm_addr peer;
 	struct rvcm_wire_handshake request;
 	struct rvcm_wire_handshake reply;
@@ -85,19 +95,36 @@ struct rvcm_link {
 	uint32_t signal_every; /* sends; the queue can never be full of unsignalled ones */
 	uint16_t peer_window;  /* what the peer granted in its handshake */
 
-	struct rvcm_mail up, down;           /* control posts */
-	struct rvcm_mail failed, released;   /* the data side posts */
-	struct rvcm_conn_cause cause;        /* control's, written before DOWN */
+	struct rvcm_mail up, due, down;                    /* control posts */
+	struct rvcm_mail watched, taken, failed, released; /* the data side posts */
+	struct rvcm_conn_cause cause;                      /* control's, written before DOWN */
 	struct rvcm_conn_cause failed_cause; /* the data side's, written before FAILED */
 	bool down_posted;                    /* control's */
+	atomic_bool ended; /* the same, for the data side: no use to begin with it */
+
+	/* Control's, of a claim. */
+	bool claim;
+	bool handed; /* to the data side */
+	struct rvcm_list of_contact;
+	struct rvcm_timer timer;
+	uint32_t peer_incarnation;
+	uint32_t request_epoch;
+	uint32_t epoch;
 
 	/* The data side's. */
-	struct rvcm_conn_full *conn;
+	struct rvcm_conn_full *conn; /* NULL: a claim */
 	bool attached;
-	uint64_t posted;           /* sends posted: the ordinal of the last */
-	uint64_t completed;        /* sends that the device is known to be through with */
-	uint32_t unsignalled;      /* sends since the last signalled one */
-	struct rvcm_list inflight; /* bufs that the device may still read, oldest first */
+	uint8_t nonce[RVCM_WIRE_NONCE_BYTES]; /* the opener's, of HELLO */
+	uint16_t peer_slot;                   /* as HELLO said */
+	bool proven;
+	bool failing;                    /* as a claim: detach it when the stack is unwound */
+	bool early_bye, early_heartbeat; /* behind HELLO, while it waits to be taken */
+	struct rvcm_conn_full *heir_of;  /* whose successor it is */
+	struct rvcm_list work;           /* carrier.claims_failing */
+	uint64_t posted;                 /* sends posted: the ordinal of the last */
+	uint64_t completed;              /* sends that the device is known to be through with */
+	uint32_t unsignalled;            /* sends since the last signalled one */
+	struct rvcm_list inflight;       /* bufs that the device may still read, oldest first */
 };
 
 /* A message buffer: header and payload of one frame. See buf.h. */
@@ -141,22 +168,22 @@ struct rvcm_read {
 struct rvcm_conn_full {
 	struct rvcm_conn pub;
 	struct rvcm_carrier *carrier;
-	struct rvcm_hash_node node; /* carrier.conns */
-	struct rvcm_list of_slot;   /* slot.conns */
-	struct rvcm_list work;      /* carrier.work, when something is to be done */
-	struct rvcm_list hold;      /* carrier.held, when something waits for company */
-	struct rvcm_link *link;     /* from UP to RELEASED */
-	bool hello_seen;            /* the peer has proved itself on this link */
-	bool failing;               /* detach as soon as the stack is unwound */
-	bool failed;                /* detached; DOWN is awaited */
-	bool blocked;               /* ready is owed */
-	bool ack_due;               /* any frame will do */
-	bool answer_due;            /* an ACK, to a HEARTBEAT */
-	bool hello_due;             /* the acceptor's, once the opener's was seen */
+	struct rvcm_hash_node node;  /* carrier.conns */
+	struct rvcm_list of_slot;    /* slot.conns */
+	struct rvcm_list work;       /* carrier.work, when something is to be done */
+	struct rvcm_list hold;       /* carrier.held, when something waits for company */
+	struct rvcm_link *link;      /* from UP to RELEASED */
+	struct rvcm_link *successor; /* proven, and waits for link to be let go */
+	bool hello_seen;             /* the peer has proved itself on this link */
+	bool failing;                /* detach as soon as the stack is unwound */
+	bool failed;                 /* detached; DOWN is awaited */
+	bool blocked;                /* ready is owed */
+	bool ack_due;                /* any frame will do */
+	bool answer_due;             /* an ACK, to a HEARTBEAT */
+	bool hello_due;              /* the acceptor's, once the opener's was seen */
 	bool bye_due;
 	bool peer_bye;
 	struct rvcm_conn_cause cause; /* while failing or failed */
-	uint8_t nonce[RVCM_WIRE_NONCE_BYTES];
 
 	/* Sending: seq - acked messages are in replay; seq may not pass limit. */
 	uint32_t tx_seq;
@@ -206,7 +233,9 @@ struct rvcm_contact {
 	uint16_t slot;
 	struct rvcm_addr peer;
 	enum rvcm_link_state state;
-	struct rvcm_link *link; /* the attempt, or what is UP or BREAKING */
+	struct rvcm_link *link;  /* our attempt, or what is UP or BREAKING */
+	struct rvcm_list claims; /* by link.of_contact */
+	uint32_t n_claims;
 	struct rvcm_timer timer;
 	uint64_t deadline_ns; /* of connecting */
 	uint32_t attempts;
@@ -214,14 +243,14 @@ struct rvcm_contact {
 	struct rvcm_conn_full *conn; /* whom to answer, when wanted */
 	struct rvcm_conn_cause cause;
 
-	struct rvcm_dev_req *req; /* to be judged or parked */
+	struct rvcm_dev_req *req; /* while it is being judged */
 	uint16_t req_dev;
 	struct rvcm_shake req_shake;
 	struct rvcm_wire_handshake req_wire;
 
-	uint32_t epoch;      /* the highest used by either side */
-	uint32_t peer_epoch; /* the highest received, in peer_incarnation */
-	uint32_t peer_incarnation;
+	uint32_t epoch;            /* the highest used by either side */
+	uint32_t peer_epoch;       /* the highest that was proven, of peer_incarnation */
+	uint32_t peer_incarnation; /* 0: nothing has been proven */
 	uint32_t dead[RVCM_CONN_INCARNATIONS]; /* earlier ones, the last first */
 };
 
@@ -249,6 +278,7 @@ struct rvcm_slot {
 };
 
 struct rvcm_carrier_dev {
+	struct rvcm_carrier *carrier;
 	struct rvcm_dev *dev;
 	struct rvcm_dev_cq *cq;
 	struct rvcm_dev_pool *pool;
@@ -268,9 +298,10 @@ struct rvcm_carrier {
 	/* The data side's. */
 	struct rvcm_hash conns;
 	struct rvcm_list work;
-	struct rvcm_list held; /* conns with something to flush */
-	uint32_t turn;         /* counts progress and flushes */
-	bool progressing;      /* and it will end with a flush */
+	struct rvcm_list held;           /* conns with something to flush */
+	uint32_t turn;                   /* counts progress and flushes */
+	bool progressing;                /* and it will end with a flush */
+	struct rvcm_list claims_failing; /* by link.work */
 	struct rvcm_buf_pool bufs;
 	struct rvcm_pool reads;
 
@@ -281,6 +312,8 @@ struct rvcm_carrier {
 	struct rvcm_list ended;
 	uint32_t epoch;      /* the highest that we have used, with any peer */
 	uint32_t shut_slots; /* whose contacts have not all ended */
+	uint32_t n_claims;
+	uint64_t links;      /* opened so far */
 	struct rvcm_rng rng; /* jitter */
 };
 
@@ -306,6 +339,14 @@ static inline uint64_t rvcm_carrier_now(const struct rvcm_carrier *carrier)
 	return carrier->attr.env.now_ns(carrier->attr.env.ctx);
 }
 
+/* What a fresh link grants. */
+static inline uint32_t rvcm_carrier_window_start(const struct rvcm_carrier *carrier)
+{
+	uint32_t max = carrier->attr.window_max;
+
+	return max < RVCM_CONN_WINDOW_START ? max : RVCM_CONN_WINDOW_START;
+}
+
 /* Is a before b in serial order (RFC 1982)? */
 static inline bool rvcm_seq_before(uint32_t a, uint32_t b)
 {
@@ -325,6 +366,8 @@ void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, bool opener,
 		   struct rvcm_link **link);
 void rvcm_link_close(struct rvcm_link *link);
+/* The data side has it, and is to let go: DOWN, once. */
+void rvcm_link_recall(struct rvcm_link *link);
 
 /* -- contact.c: control's -- */
 /* Find or make; NULL: no memory. */
@@ -339,7 +382,37 @@ void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn
 void rvcm_contact_released(struct rvcm_contact *contact);
 /* The peer proved to be of that incarnation; what it had before is remembered as dead. */
 void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation);
+/* What our handshake says, but for caps. */
+void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
+			enum rvcm_wire_role role);
+/* Answer the request that is being judged. */
+void rvcm_contact_reject(struct rvcm_contact *contact, enum rvcm_wire_reason reason);
+/* A claim was proven: it is the contact's link. */
+void rvcm_contact_take(struct rvcm_contact *contact, struct rvcm_link *link);
+/* A claim ended unproven, for that reason. */
+void rvcm_contact_unclaimed(struct rvcm_contact *contact, enum rvcm_status status, int err,
+			    const char *detail);
+/* There is nothing to remember, and nothing to wait for. */
+bool rvcm_contact_is_over(const struct rvcm_contact *contact);
+/* Have it freed when the stack is unwound, if there is nothing to remember. */
+void rvcm_contact_tidy(struct rvcm_contact *contact);
 void rvcm_contact_free(struct rvcm_contact *contact);
+
+/* -- claim.c: control's -- */
+/* Is there room for another claim, and is it newer than those there are? */
+enum rvcm_wire_reason rvcm_claim_judge(const struct rvcm_contact *contact,
+				       const struct rvcm_shake *shake);
+/* Accept the request that is being judged. */
+void rvcm_claim_accept(struct rvcm_contact *contact);
+void rvcm_claim_established(struct rvcm_link *link);
+/* The device says that it is gone. */
+void rvcm_claim_lost(struct rvcm_link *link, enum rvcm_status status, int err);
+/* The data side's mail: WATCHED, FAILED, RELEASED, TAKEN. */
+void rvcm_claim_watched(struct rvcm_link *link);
+void rvcm_claim_broken(struct rvcm_link *link);
+void rvcm_claim_released(struct rvcm_link *link);
+void rvcm_claim_proven(struct rvcm_link *link);
+void rvcm_claim_drop_all(struct rvcm_contact *contact);
 
 /* -- request.c: control's -- */
 /* A peer's request: judge it, then accept, reject or park it. */
@@ -356,6 +429,11 @@ void rvcm_conn_schedule(struct rvcm_conn_full *conn);
 /* End the link: detach when the stack is unwound, tell control. */
 void rvcm_conn_fail(struct rvcm_conn_full *conn, enum rvcm_status status, int err,
 		    const char *detail);
+/* Find it, or make it; NULL: no memory. */
+struct rvcm_conn_full *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
+					const struct rvcm_addr *peer, bool *is_new);
+/* The conn has a link now. */
+void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link);
 /* Free every conn of the slot; they have no link any more. */
 void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot);
 /* Has everything that the slot's conns committed been posted? */
@@ -412,7 +490,24 @@ void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t by
 
 /* -- hello.c -- */
 int rvcm_hello_send(struct rvcm_conn_full *conn);
-void rvcm_hello_receive(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes);
+/* The link's first frame. NULL: it proves the peer; else what is wrong, and *status. */
+const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
+			     const uint8_t *data, size_t bytes, enum rvcm_status *status);
+
+/* -- proof.c: the data side's half of claims -- */
+void rvcm_proof_up(struct rvcm_carrier *carrier, struct rvcm_link *link);
+/* HELLO should have come by now. */
+void rvcm_proof_due(struct rvcm_carrier *carrier, struct rvcm_link *link);
+/* Let go of it: it is no conn's. */
+void rvcm_proof_down(struct rvcm_carrier *carrier, struct rvcm_link *link);
+void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, const uint8_t *data,
+			size_t bytes);
+/* A completion said so. */
+void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status);
+/* Detach what failed. Returns how many. */
+int rvcm_proof_run(struct rvcm_carrier *carrier);
+/* It becomes the conn's, which has no link. */
+void rvcm_proof_take(struct rvcm_conn_full *conn, struct rvcm_link *link);
 
 /* -- read.c -- */
 int rvcm_read_start(struct rvcm_conn_full *conn, const struct rvcm_conn_read *op);

@@ -31,7 +31,7 @@ static void drop_link(struct rvcm_contact *contact)
 	contact->link = NULL;
 }
 
-static void reject_req(struct rvcm_contact *contact, enum rvcm_wire_reason reason)
+void rvcm_contact_reject(struct rvcm_contact *contact, enum rvcm_wire_reason reason)
 {
 	struct rvcm_dev_req *req = contact->req;
 
@@ -41,8 +41,8 @@ static void reject_req(struct rvcm_contact *contact, enum rvcm_wire_reason reaso
 				    reason);
 }
 
-static void shake_fill(struct rvcm_contact *contact, struct rvcm_shake *shake,
-		       enum rvcm_wire_role role)
+void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
+			enum rvcm_wire_role role)
 {
 	struct rvcm_carrier *carrier = contact->carrier;
 
@@ -50,13 +50,8 @@ static void shake_fill(struct rvcm_contact *contact, struct rvcm_shake *shake,
 	shake->role = role;
 	shake->name = carrier->slots[contact->slot]->name;
 	shake->incarnation = carrier->incarnation;
-	if (role !=
-	    RVCM_WIRE_REQUEST) /* ours is always a first contact: nothing is to be recovered */
-		shake->peer_incarnation = contact->peer_incarnation;
 	shake->epoch = contact->epoch;
-	shake->window = RVCM_CONN_WINDOW_START;
-	if (carrier->attr.window_max < RVCM_CONN_WINDOW_START)
-		shake->window = (uint16_t)carrier->attr.window_max;
+	shake->window = (uint16_t)rvcm_carrier_window_start(carrier);
 }
 
 /* -- actions ------------------------------------------------------------------------------ */
@@ -90,7 +85,7 @@ static void do_open(struct rvcm_contact *contact)
 
 	drop_link(contact);
 	next_epoch(contact);
-	shake_fill(contact, &shake, RVCM_WIRE_REQUEST);
+	rvcm_contact_shake(contact, &shake, RVCM_WIRE_REQUEST);
 	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;
 	rc = rvcm_link_open(contact, dev, true, &contact->link);
 	if (!rc) {
@@ -118,46 +113,17 @@ void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation
 	contact->peer_incarnation = incarnation;
 }
 
+/* Our own attempts wait until the claim has been proven, or not. */
 static void do_accept(struct rvcm_contact *contact)
 {
-	struct rvcm_carrier *carrier = contact->carrier;
-	struct rvcm_dev *dev = carrier->devs[contact->req_dev].dev;
-	struct rvcm_dev_req *req = contact->req;
-	struct rvcm_shake shake;
-	struct rvcm_link *link;
-	int rc = rvcm_link_open(contact, contact->req_dev, false, &link);
-
-	if (rc) {
-		reject_req(contact, RVCM_WIRE_REASON_RESOURCE);
-		rvcm_contact_failed(contact, RVCM_STATUS_NO_MEMORY, -rc, true,
-				    "no queue pair for the peer's request");
-		return;
-	}
-	contact->link = link;
-	contact->req = NULL;
-	contact->peer_epoch = contact->req_shake.epoch;
-	if (rvcm_seq_before(contact->epoch, contact->req_shake.epoch))
-		contact->epoch = contact->req_shake.epoch;
-	rvcm_contact_incarnation(contact, contact->req_shake.incarnation);
-	link->request = contact->req_wire;
-	link->peer_window = contact->req_shake.window;
-	/* The epoch is the larger of the request's and of what we have used: see DESIGN.md. */
-	shake_fill(contact, &shake, RVCM_WIRE_REPLY);
-	shake.caps = (uint16_t)dev->attr.caps;
-	carrier->attr.env.random(carrier->attr.env.ctx, shake.nonce, sizeof(shake.nonce));
-	rvcm_shake_encode(&shake, carrier->attr.job_key, &link->request, &link->reply);
-	rc = dev->ops->accept(req, link->qp, &link->reply, sizeof(link->reply));
-	if (rc)
-		rvcm_contact_failed(contact, RVCM_STATUS_CONNECTION_LOST, -rc, true,
-				    "the peer's request could not be accepted");
-	else
-		arm(contact, ATTEMPT_NS);
+	if (contact->state == RVCM_LINK_ACCEPTING)
+		rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
+	rvcm_claim_accept(contact);
 }
 
 static void do_switch(struct rvcm_contact *contact)
 {
-	if (contact->state == RVCM_LINK_ACCEPTING && contact->link && contact->link->opener)
-		rvcm_stat_inc(&contact->carrier->stats.crossed);
+	rvcm_stat_inc(&contact->carrier->stats.crossed);
 	drop_link(contact);
 	do_accept(contact);
 }
@@ -165,7 +131,7 @@ static void do_switch(struct rvcm_contact *contact)
 static void do_cross(struct rvcm_contact *contact)
 {
 	rvcm_stat_inc(&contact->carrier->stats.crossed);
-	reject_req(contact, RVCM_WIRE_REASON_CROSSED);
+	rvcm_contact_reject(contact, RVCM_WIRE_REASON_CROSSED);
 }
 
 static void do_wait(struct rvcm_contact *contact)
@@ -200,16 +166,24 @@ static void do_give_up(struct rvcm_contact *contact)
 	rvcm_carrier_mail_data(contact->carrier, &contact->conn->answer);
 }
 
-static void do_hand_over(struct rvcm_contact *contact)
+static void settle(struct rvcm_contact *contact)
 {
-	struct rvcm_link *link = contact->link;
-
 	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
-	rvcm_stat_inc(link->opener ? &contact->carrier->stats.connects
-				   : &contact->carrier->stats.accepts);
 	contact->attempts = 0;
 	contact->wanted = false;
-	rvcm_carrier_mail_data(contact->carrier, &link->up);
+}
+
+static void do_hand_over(struct rvcm_contact *contact)
+{
+	settle(contact);
+	rvcm_stat_inc(&contact->carrier->stats.connects);
+	rvcm_carrier_mail_data(contact->carrier, &contact->link->up);
+}
+
+static void do_take(struct rvcm_contact *contact)
+{
+	settle(contact);
+	rvcm_stat_inc(&contact->carrier->stats.accepts);
 }
 
 static void do_break(struct rvcm_contact *contact)
@@ -217,28 +191,9 @@ static void do_break(struct rvcm_contact *contact)
 	struct rvcm_link *link = contact->link;
 
 	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
-	if (link->down_posted)
-		return;
-	link->down_posted = true;
-	link->cause = contact->cause;
-	rvcm_carrier_mail_data(contact->carrier, &link->down);
-}
-
-static void do_park(struct rvcm_contact *contact)
-{
-	bool restarted = contact->req_shake.incarnation != contact->peer_incarnation;
-
-	if (!contact->link->down_posted)
-		rvcm_cause_set(&contact->cause, &contact->peer,
-			       restarted ? RVCM_STATUS_PEER_RESTARTED : RVCM_STATUS_CONNECTION_LOST,
-			       0, restarted ? NULL : "the peer connects anew");
-	do_break(contact);
-}
-
-static void do_unpark(struct rvcm_contact *contact)
-{
-	drop_link(contact);
-	do_accept(contact);
+	if (!link->down_posted)
+		link->cause = contact->cause;
+	rvcm_link_recall(link);
 }
 
 static void do_drop(struct rvcm_contact *contact)
@@ -250,6 +205,7 @@ static void do_disconnect(struct rvcm_contact *contact)
 {
 	struct rvcm_link *link = contact->link;
 
+	rvcm_claim_drop_all(contact);
 	rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CLOSED, 0, NULL);
 	arm(contact, contact->carrier->attr.linger_ns);
 	if (link->qp->dev->ops->disconnect(link->qp))
@@ -260,9 +216,10 @@ static void do_disconnect(struct rvcm_contact *contact)
 static void do_finish(struct rvcm_contact *contact)
 {
 	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
-	reject_req(contact, RVCM_WIRE_REASON_CLOSING);
+	rvcm_contact_reject(contact, RVCM_WIRE_REASON_CLOSING);
 	drop_link(contact);
-	rvcm_list_add_tail(&contact->carrier->ended, &contact->ended);
+	rvcm_claim_drop_all(contact);
+	rvcm_contact_tidy(contact);
 }
 
 /* -- the machine -------------------------------------------------------------------------- */
@@ -270,13 +227,19 @@ static void do_finish(struct rvcm_contact *contact)
 void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event)
 {
 	static void (*const actions[RVCM_LINK_ACTIONS])(struct rvcm_contact *) = {
-		[RVCM_LINK_DO_NOTHING] = do_nothing,     [RVCM_LINK_DO_OPEN] = do_open,
-		[RVCM_LINK_DO_ACCEPT] = do_accept,       [RVCM_LINK_DO_SWITCH] = do_switch,
-		[RVCM_LINK_DO_CROSS] = do_cross,         [RVCM_LINK_DO_WAIT] = do_wait,
-		[RVCM_LINK_DO_RETRY] = do_retry,         [RVCM_LINK_DO_GIVE_UP] = do_give_up,
-		[RVCM_LINK_DO_HAND_OVER] = do_hand_over, [RVCM_LINK_DO_BREAK] = do_break,
-		[RVCM_LINK_DO_PARK] = do_park,           [RVCM_LINK_DO_UNPARK] = do_unpark,
-		[RVCM_LINK_DO_DROP] = do_drop,           [RVCM_LINK_DO_DISCONNECT] = do_disconnect,
+		[RVCM_LINK_DO_NOTHING] = do_nothing,
+		[RVCM_LINK_DO_OPEN] = do_open,
+		[RVCM_LINK_DO_ACCEPT] = do_accept,
+		[RVCM_LINK_DO_SWITCH] = do_switch,
+		[RVCM_LINK_DO_CROSS] = do_cross,
+		[RVCM_LINK_DO_WAIT] = do_wait,
+		[RVCM_LINK_DO_RETRY] = do_retry,
+		[RVCM_LINK_DO_GIVE_UP] = do_give_up,
+		[RVCM_LINK_DO_HAND_OVER] = do_hand_over,
+		[RVCM_LINK_DO_BREAK] = do_break,
+		[RVCM_LINK_DO_TAKE] = do_take,
+		[RVCM_LINK_DO_DROP] = do_drop,
+		[RVCM_LINK_DO_DISCONNECT] = do_disconnect,
 		[RVCM_LINK_DO_FINISH] = do_finish,
 	};
 	struct rvcm_link_fsm_step step = rvcm_link_fsm_next(contact->state, event);
@@ -285,9 +248,8 @@ void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event)
 		   rvcm_link_fsm_event_name(event), rvcm_link_fsm_state_name(step.next));
 	contact->state = step.next;
 	actions[step.action](contact);
-	/* Only PARK keeps a request that the table did not answer. */
-	if (contact->req && step.action != RVCM_LINK_DO_PARK)
-		reject_req(contact, RVCM_WIRE_REASON_CLOSING);
+	if (contact->req) /* the table did not answer it */
+		rvcm_contact_reject(contact, RVCM_WIRE_REASON_CLOSING);
 }
 
 void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
@@ -314,18 +276,49 @@ void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn
 
 void rvcm_contact_released(struct rvcm_contact *contact)
 {
-	if (contact->req)
-		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_REQ);
+	if (contact->n_claims)
+		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_CLAIM);
 	else if (contact->wanted)
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_WANT);
 	else
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED);
 }
 
+void rvcm_contact_take(struct rvcm_contact *contact, struct rvcm_link *link)
+{
+	contact->link = link;
+	contact->peer_epoch = link->epoch;
+	rvcm_contact_incarnation(contact, link->peer_incarnation);
+	rvcm_contact_feed(contact, RVCM_LINK_EV_PROVEN);
+	if (link->down_posted) /* it has been lost meanwhile */
+		rvcm_contact_feed(contact, RVCM_LINK_EV_LOST);
+}
+
+void rvcm_contact_unclaimed(struct rvcm_contact *contact, enum rvcm_status status, int err,
+			    const char *detail)
+{
+	if (contact->state == RVCM_LINK_ACCEPTING && contact->n_claims == 0)
+		rvcm_contact_failed(contact, status, err, true, detail);
+	rvcm_contact_tidy(contact);
+}
+
+bool rvcm_contact_is_over(const struct rvcm_contact *contact)
+{
+	bool idle = contact->state == RVCM_LINK_IDLE && contact->peer_incarnation == 0;
+
+	return (idle || contact->state == RVCM_LINK_CLOSED) && contact->n_claims == 0;
+}
+
+void rvcm_contact_tidy(struct rvcm_contact *contact)
+{
+	if (rvcm_contact_is_over(contact) && rvcm_list_empty(&contact->ended))
+		rvcm_list_add_tail(&contact->carrier->ended, &contact->ended);
+}
+
 static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 {
 	struct rvcm_contact *contact = rvcm_container_of(timer, struct rvcm_contact, timer);
-	bool attempt = contact->state == RVCM_LINK_OPENING || contact->state == RVCM_LINK_ACCEPTING;
+	bool attempt = contact->state == RVCM_LINK_OPENING;
 
 	if (attempt || contact->state == RVCM_LINK_CROSSED)
 		rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CONNECT_TIMEOUT, 0,
@@ -356,6 +349,7 @@ struct rvcm_contact *rvcm_contact_get(struct rvcm_carrier *carrier, uint16_t slo
 	contact->state = RVCM_LINK_IDLE;
 	rvcm_timer_init(&contact->timer, expired);
 	rvcm_list_init(&contact->ended);
+	rvcm_list_init(&contact->claims);
 	rvcm_list_add_tail(&carrier->slots[slot]->contacts, &contact->of_slot);
 	rvcm_hash_insert(&carrier->contacts, &contact->node, hash);
 	return contact;

@@ -17,8 +17,8 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	enum rvcm_wire_reason reason;
 	struct rvcm_shake shake;
 
-	if (!link->opener) {
-		rvcm_contact_feed(contact, RVCM_LINK_EV_EST);
+	if (link->claim) {
+		rvcm_claim_established(link);
 		return;
 	}
 	reason = rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REPLY,
@@ -68,7 +68,10 @@ static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 
 static void failed(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
-	rvcm_contact_failed(link->contact, ev->status, ev->err, true, NULL);
+	if (link->claim)
+		rvcm_claim_lost(link, ev->status, ev->err);
+	else
+		rvcm_contact_failed(link->contact, ev->status, ev->err, true, NULL);
 }
 
 static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
@@ -76,6 +79,12 @@ static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev
 	struct rvcm_contact *contact = link->contact;
 	bool ours = contact->state == RVCM_LINK_CLOSING;
 
+	if (link->claim) {
+		rvcm_claim_lost(link,
+				ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED : ev->status,
+				ev->err);
+		return;
+	}
 	if (!ours && !link->down_posted)
 		rvcm_cause_set(&contact->cause, &contact->peer,
 			       ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED : ev->status,
@@ -146,9 +155,21 @@ static void broken(struct rvcm_link *link)
 {
 	struct rvcm_contact *contact = link->contact;
 
+	if (link->claim) {
+		rvcm_claim_broken(link);
+		return;
+	}
 	if (!link->down_posted)
 		contact->cause = link->failed_cause;
 	rvcm_contact_feed(contact, RVCM_LINK_EV_BROKEN);
+}
+
+static void released(struct rvcm_link *link)
+{
+	if (link->claim)
+		rvcm_claim_released(link);
+	else
+		rvcm_contact_released(link->contact);
 }
 
 static void shut(struct rvcm_slot *slot)
@@ -185,8 +206,13 @@ static void read_mail(struct rvcm_carrier *carrier)
 			broken(rvcm_container_of(m, struct rvcm_link, failed));
 			break;
 		case RVCM_MAIL_RELEASED:
-			rvcm_contact_released(
-				rvcm_container_of(m, struct rvcm_link, released)->contact);
+			released(rvcm_container_of(m, struct rvcm_link, released));
+			break;
+		case RVCM_MAIL_WATCHED:
+			rvcm_claim_watched(rvcm_container_of(m, struct rvcm_link, watched));
+			break;
+		case RVCM_MAIL_TAKEN:
+			rvcm_claim_proven(rvcm_container_of(m, struct rvcm_link, taken));
 			break;
 		default: /* RVCM_MAIL_SHUT */
 			shut(rvcm_container_of(m, struct rvcm_slot, shut_mail));
@@ -201,8 +227,12 @@ static void bury(struct rvcm_carrier *carrier)
 {
 	struct rvcm_list *node;
 
-	while ((node = rvcm_list_first(&carrier->ended)))
-		rvcm_contact_free(rvcm_list_entry(node, struct rvcm_contact, ended));
+	while ((node = rvcm_list_pop(&carrier->ended))) {
+		struct rvcm_contact *contact = rvcm_list_entry(node, struct rvcm_contact, ended);
+
+		if (rvcm_contact_is_over(contact)) /* else it came to life again */
+			rvcm_contact_free(contact);
+	}
 	for (uint16_t i = 0; i < RVCM_CONN_SLOTS_MAX && carrier->shut_slots > 0; i++) {
 		struct rvcm_slot *slot = carrier->slots[i];
 

@@ -10,32 +10,41 @@
 #include "conn/conn_impl.h"
 #include "conn/mac.h"
 
-static void hello_mac(struct rvcm_conn_full *conn, bool of_opener, uint8_t *mac)
+static void hello_mac(const struct rvcm_carrier *carrier, const struct rvcm_link *link,
+		      bool of_opener, uint8_t *mac)
 {
-	rvcm_shake_hello_mac(of_opener ? RVCM_WIRE_REQUEST : RVCM_WIRE_REPLY,
-			     conn->carrier->attr.job_key, &conn->link->request, &conn->link->reply,
-			     conn->nonce, mac);
+	rvcm_shake_hello_mac(of_opener ? RVCM_WIRE_REQUEST : RVCM_WIRE_REPLY, carrier->attr.job_key,
+			     &link->request, &link->reply, link->nonce, mac);
 }
 
 int rvcm_hello_send(struct rvcm_conn_full *conn)
 {
 	struct rvcm_wire_hello hello = { .reserved = { 0 } };
+	struct rvcm_carrier *carrier = conn->carrier;
+	struct rvcm_link *link = conn->link;
 
-	if (conn->link->opener)
-		conn->carrier->attr.env.random(conn->carrier->attr.env.ctx, conn->nonce,
-					       sizeof(conn->nonce));
-	memcpy(hello.nonce, conn->nonce, sizeof(hello.nonce));
-	hello_mac(conn, conn->link->opener, hello.mac);
-	rvcm_le32_put(hello.pid, conn->carrier->attr.pid);
+	if (link->opener)
+		carrier->attr.env.random(carrier->attr.env.ctx, link->nonce, sizeof(link->nonce));
+	memcpy(hello.nonce, link->nonce, sizeof(hello.nonce));
+	hello_mac(carrier, link, link->opener, hello.mac);
+	rvcm_le32_put(hello.pid, carrier->attr.pid);
 	return rvcm_tx_control(conn, RVCM_WIRE_HELLO, &hello, sizeof(hello));
 }
 
 /* Its form, whoever sent it. */
-static const char *judge_form(const uint8_t *data, size_t bytes, struct rvcm_wire_hello *hello)
+static const char *judge_form(const struct rvcm_wire_frame *frame, size_t bytes,
+			      struct rvcm_wire_hello *hello)
 {
+	if (frame->kind != RVCM_WIRE_HELLO)
+		return "does not begin with HELLO";
+	if (rvcm_le32_get(frame->seq) != 0)
+		return "sequence number out of order";
+	if (rvcm_le16_get(frame->src_slot) >= RVCM_CONN_SLOTS_MAX)
+		return "comes from a slot that cannot be";
+	bytes -= sizeof(*frame);
 	if (bytes < sizeof(*hello))
 		return "HELLO of a wrong length";
-	memcpy(hello, data, sizeof(*hello));
+	memcpy(hello, frame + 1, sizeof(*hello));
 	if (rvcm_le16_get(hello->n_rails) > RVCM_CONN_DEVS_MAX)
 		return "HELLO with too many rails";
 	if (bytes - sizeof(*hello) != rvcm_le16_get(hello->n_rails) * RVCM_WIRE_RAIL_BYTES)
@@ -43,36 +52,38 @@ static const char *judge_form(const uint8_t *data, size_t bytes, struct rvcm_wir
 	return NULL;
 }
 
-static const char *judge_proof(struct rvcm_conn_full *conn, const struct rvcm_wire_hello *hello)
+static const char *judge_proof(const struct rvcm_carrier *carrier, struct rvcm_link *link,
+			       const struct rvcm_wire_hello *hello)
 {
 	uint8_t mac[RVCM_WIRE_MAC_BYTES];
 
-	if (conn->link->opener && memcmp(hello->nonce, conn->nonce, sizeof(conn->nonce)) != 0)
+	if (link->opener && memcmp(hello->nonce, link->nonce, sizeof(link->nonce)) != 0)
 		return "HELLO answers another connection";
-	if (!conn->link->opener)
-		memcpy(conn->nonce, hello->nonce, sizeof(conn->nonce));
-	hello_mac(conn, !conn->link->opener, mac);
+	if (!link->opener)
+		memcpy(link->nonce, hello->nonce, sizeof(link->nonce));
+	hello_mac(carrier, link, !link->opener, mac);
 	return rvcm_mac_equal(mac, hello->mac) ? NULL : "HELLO without proof of the job key";
 }
 
-void rvcm_hello_receive(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
+const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
+			     const uint8_t *data, size_t bytes, enum rvcm_status *status)
 {
-	enum rvcm_status status = RVCM_STATUS_PROTOCOL;
+	const struct rvcm_wire_frame *frame = (const void *)data;
 	struct rvcm_wire_hello hello;
-	const char *why = judge_form(data, bytes, &hello);
+	const char *why = judge_form(frame, bytes, &hello);
 
-	if (!why) {
-		status = RVCM_STATUS_REJECTED_KEY;
-		why = judge_proof(conn, &hello);
-	}
-	if (why) {
-		rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
-		rvcm_conn_fail(conn, status, 0, why);
-		return;
-	}
-	conn->hello_seen = true;
-	if (conn->link->opener)
-		return;
-	conn->hello_due = true;
-	rvcm_conn_schedule(conn);
+	*status = RVCM_STATUS_PROTOCOL;
+	if (why)
+		return why;
+	/* We have sent nothing to an opener yet. */
+	if (!link->opener && rvcm_le32_get(frame->ack) != 0)
+		return "acknowledges what was not sent";
+	*status = RVCM_STATUS_REJECTED_KEY;
+	why = judge_proof(carrier, link, &hello);
+	if (why)
+		return why;
+	link->peer_slot = rvcm_le16_get(frame->src_slot);
+	if (link->peer_window < rvcm_le16_get(frame->window))
+		link->peer_window = rvcm_le16_get(frame->window);
+	return NULL;
 }

@@ -40,6 +40,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	if (!link)
 		return -ENOMEM;
 	link->contact = contact;
+	link->number = ++carrier->links;
 	link->slot = contact->slot;
 	link->peer = contact->peer;
 	link->dev = dev_index;
@@ -48,8 +49,15 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	link->signal_every = attr.sq_depth / 2 < RVCM_CONN_SIGNAL_EVERY ? attr.sq_depth / 2
 									: RVCM_CONN_SIGNAL_EVERY;
 	rvcm_list_init(&link->inflight);
+	rvcm_list_init(&link->of_contact);
+	rvcm_list_init(&link->work);
+	rvcm_timer_init(&link->timer, NULL);
+	atomic_init(&link->ended, false);
 	mail_init(&link->up, RVCM_MAIL_UP);
+	mail_init(&link->due, RVCM_MAIL_DUE);
 	mail_init(&link->down, RVCM_MAIL_DOWN);
+	mail_init(&link->watched, RVCM_MAIL_WATCHED);
+	mail_init(&link->taken, RVCM_MAIL_TAKEN);
 	mail_init(&link->failed, RVCM_MAIL_FAILED);
 	mail_init(&link->released, RVCM_MAIL_RELEASED);
 	rc = dev->dev->ops->qp_open(dev->dev, &attr, &link->qp);
@@ -61,8 +69,18 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	return 0;
 }
 
+void rvcm_link_recall(struct rvcm_link *link)
+{
+	if (link->down_posted)
+		return;
+	link->down_posted = true;
+	atomic_store(&link->ended, true);
+	rvcm_carrier_mail_data(link->contact->carrier, &link->down);
+}
+
 void rvcm_link_close(struct rvcm_link *link)
 {
+	rvcm_timer_cancel(&link->contact->carrier->timers, &link->timer);
 	link->qp->dev->ops->qp_close(link->qp);
 	rvcm_mem_free(link);
 }

@@ -21,6 +21,7 @@ enum rvcm_link_event {
 	RVCM_LINK_EV_REQ,
 	RVCM_LINK_EV_REQ_YIELD,
 	RVCM_LINK_EV_EST,
+	RVCM_LINK_EV_PROVEN,
 	RVCM_LINK_EV_REJ_CROSSED,
 	RVCM_LINK_EV_FAIL,
 	RVCM_LINK_EV_FATAL,
@@ -30,7 +31,7 @@ enum rvcm_link_event {
 	RVCM_LINK_EV_BROKEN,
 	RVCM_LINK_EV_RELEASED,
 	RVCM_LINK_EV_RELEASED_WANT,
-	RVCM_LINK_EV_RELEASED_REQ,
+	RVCM_LINK_EV_RELEASED_CLAIM,
 	RVCM_LINK_EV_SHUT,
 	RVCM_LINK_EVENTS
 };
@@ -38,16 +39,15 @@ enum rvcm_link_event {
 enum rvcm_link_action {
 	RVCM_LINK_DO_NOTHING,
 	RVCM_LINK_DO_OPEN,       /* send our request */
-	RVCM_LINK_DO_ACCEPT,     /* answer the peer's request */
-	RVCM_LINK_DO_SWITCH,     /* drop what is in progress, then ACCEPT */
+	RVCM_LINK_DO_ACCEPT,     /* answer the peer's request: a claim */
+	RVCM_LINK_DO_SWITCH,     /* drop our attempt, then ACCEPT */
 	RVCM_LINK_DO_CROSS,      /* reject the peer's request: CROSSED */
 	RVCM_LINK_DO_WAIT,       /* drop our attempt, set the timer */
 	RVCM_LINK_DO_RETRY,      /* drop our attempt, set the timer */
 	RVCM_LINK_DO_GIVE_UP,    /* drop our attempt, tell the data side why */
 	RVCM_LINK_DO_HAND_OVER,  /* give the link to the data side */
+	RVCM_LINK_DO_TAKE,       /* the data side has taken the claim: it is the link */
 	RVCM_LINK_DO_BREAK,      /* tell the data side to let go */
-	RVCM_LINK_DO_PARK,       /* keep the peer's request until it has, and BREAK */
-	RVCM_LINK_DO_UNPARK,     /* drop the old link, ACCEPT what was parked */
 	RVCM_LINK_DO_DROP,       /* drop the old link */
 	RVCM_LINK_DO_DISCONNECT, /* end the connection in order, set the timer */
 	RVCM_LINK_DO_FINISH,     /* drop everything */

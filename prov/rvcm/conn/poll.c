@@ -6,6 +6,8 @@
 
 static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 {
+	if (!link->conn)
+		return; /* a claim: nothing of ours was sent on it */
 	if (wc->wr_id & RVCM_POLL_READ)
 		rvcm_read_completed(
 			(struct rvcm_read *)(uintptr_t)(wc->wr_id & ~(uint64_t)RVCM_POLL_READ),
@@ -17,19 +19,33 @@ static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 		rvcm_conn_fail(link->conn, wc->status, 0, NULL);
 }
 
+static void receive_failed(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
+			   enum rvcm_status status)
+{
+	if (status == RVCM_STATUS_FLUSHED)
+		return;
+	if (link->conn)
+		rvcm_conn_fail(link->conn, status, 0, NULL);
+	else
+		rvcm_proof_fail(dev->carrier, link, status);
+}
+
 static void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
 		     const struct rvcm_dev_wc *wc)
 {
 	struct rvcm_conn_full *conn = link->conn;
 
 	if (wc->status != RVCM_STATUS_OK) {
-		if (wc->status != RVCM_STATUS_FLUSHED)
-			rvcm_conn_fail(conn, wc->status, 0, NULL);
+		receive_failed(dev, link, wc->status);
 		return;
 	}
 	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
-	if (wc->op == RVCM_DEV_OP_RECV && !conn->failing && !conn->failed)
-		rvcm_rx_message(conn, wc->data, wc->length);
+	if (wc->op == RVCM_DEV_OP_RECV) {
+		if (!conn)
+			rvcm_proof_message(dev->carrier, link, wc->data, wc->length);
+		else if (!conn->failing && !conn->failed)
+			rvcm_rx_message(conn, wc->data, wc->length);
+	}
 	dev->dev->ops->rx_release(dev->pool, wc->rx);
 }
 

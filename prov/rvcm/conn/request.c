@@ -86,7 +86,8 @@ static enum rvcm_wire_reason judge(struct rvcm_slot *slot, const struct rvcm_dev
 	*contact = rvcm_contact_get(carrier, slot->index, &shake->name);
 	if (!*contact)
 		return RVCM_WIRE_REASON_RESOURCE;
-	return judge_fresh(*contact, shake);
+	reason = judge_fresh(*contact, shake);
+	return reason == RVCM_WIRE_REASON_NONE ? rvcm_claim_judge(*contact, shake) : reason;
 }
 
 void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm_dev_event *ev)
@@ -102,10 +103,10 @@ void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm
 		rvcm_warn(RVCM_LOG_EP_CTRL, "request from %s rejected: %s",
 			  rvcm_addr_format(&ev->peer, from, sizeof(from)), reason_text(reason));
 		rvcm_request_reject(slot, dev, ev->req, reason);
+		if (contact)
+			rvcm_contact_tidy(contact);
 		return;
 	}
-	if (contact->req) /* parked, and overtaken by this one */
-		rvcm_request_reject(slot, contact->req_dev, contact->req, RVCM_WIRE_REASON_STALE);
 	contact->req = ev->req;
 	contact->req_dev = dev;
 	contact->req_shake = shake;

@@ -79,20 +79,20 @@ static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_
 	}
 }
 
-/* The first frame: the peer proves itself. False: it did not. */
-static bool receive_hello(struct rvcm_conn_full *conn, const struct rvcm_wire_frame *frame,
-			  const uint8_t *payload, size_t bytes)
+/* The acceptor's first frame: it proves itself. (An opener does so before it has a conn.) */
+static bool receive_hello(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
 {
-	uint16_t slot = rvcm_le16_get(frame->src_slot);
+	enum rvcm_status status;
+	const char *why = rvcm_hello_judge(conn->carrier, conn->link, data, bytes, &status);
 
-	if (frame->kind != RVCM_WIRE_HELLO)
-		malformed(conn, "does not begin with HELLO");
-	else if (slot >= RVCM_CONN_SLOTS_MAX)
-		malformed(conn, "comes from a slot that cannot be");
-	else
-		rvcm_hello_receive(conn, payload, bytes);
-	conn->peer_slot = slot;
-	return conn->hello_seen;
+	if (why) {
+		rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
+		rvcm_conn_fail(conn, status, 0, why);
+		return false;
+	}
+	conn->hello_seen = true;
+	conn->peer_slot = conn->link->peer_slot;
+	return true;
 }
 
 /*
@@ -120,8 +120,7 @@ void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t by
 		malformed(conn, "bad frame header");
 		return;
 	}
-	bytes -= sizeof(*frame);
-	if (first && !receive_hello(conn, frame, payload, bytes))
+	if (first && !receive_hello(conn, data, bytes))
 		return;
 	why = judge_frame(conn, frame);
 	if (why) {
@@ -140,7 +139,7 @@ void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t by
 	if (first)
 		return;
 	if (frame->kind == RVCM_WIRE_DATA)
-		receive_data(conn, frame, payload, bytes);
+		receive_data(conn, frame, payload, bytes - sizeof(*frame));
 	else
 		receive_control(conn, frame);
 }

@@ -17,7 +17,8 @@ static void detach(struct rvcm_conn_full *conn)
 	conn->failing = false;
 	conn->failed = true;
 	conn->pub.up = false;
-	link->qp->dev->ops->detach(link->qp);
+	if (link->attached)
+		link->qp->dev->ops->detach(link->qp);
 	link->attached = false;
 	while (rvcm_poll_dev(dev) > 0)
 		;

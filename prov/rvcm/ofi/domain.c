@@ -233,6 +233,7 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 			.window_max = (uint32_t)params->window,
 			.hold = true, /* manual progress: the application comes back */
 			.connect_timeout_ns = params->connect_timeout * RVCM_CLOCK_NS_PER_MS,
+			.hello_timeout_ns = params->hello_timeout * RVCM_CLOCK_NS_PER_MS,
 			.linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS,
 			.rnr_timeout_ns = params->rnr_timeout * RVCM_CLOCK_NS_PER_MS,
 			.pid = (uint32_t)getpid(),

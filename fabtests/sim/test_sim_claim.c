@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who connects and has not proved itself: what stood before goes on, whatever is replayed; what
+ * waits is bounded in time and number; and nobody is dropped for computing.
+ */
+#include "unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/le.h"
+#include "conn/conn_impl.h"
+#include "sim/liar.h"
+
+static void request_of(struct liar *liar, uint32_t incarnation, uint32_t epoch)
+{
+	struct rvcm_wire_handshake request;
+	struct rvcm_shake shake;
+
+	liar->incarnation = incarnation;
+	liar->epoch = epoch;
+	shake = liar_shake(liar, RVCM_WIRE_REQUEST);
+	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
+	liar->last = RVCM_DEV_EVENT_SRQ_LIMIT;
+	liar->reason = RVCM_WIRE_REASON_NONE;
+	liar_request(liar, &request);
+	if (liar->last == RVCM_DEV_EVENT_ESTABLISHED)
+		assert_int_equal(liar->dev->ops->attach(liar->qp), 0);
+}
+
+static uint64_t unproven(const struct victim *victim)
+{
+	struct rvcm_carrier_stats stats;
+
+	rvcm_carrier_stats(victim->carrier, &stats);
+	return stats.unproven;
+}
+
+/* A victim, an honest peer with a link, and one that says it is the same. */
+struct three {
+	struct victim victim;
+	struct liar honest, thief;
+};
+
+static void three_open(struct three *t)
+{
+	victim_open(&t->victim, 1);
+	liar_open(&t->honest, &t->victim);
+	liar_open(&t->thief, &t->victim);
+	liar_connect(&t->honest);
+	liar_hello(&t->honest, true);
+	liar_data(&t->honest, 0);
+	assert_int_equal(t->victim.received, 1);
+	t->thief.name = t->honest.name;
+}
+
+static void three_close(struct three *t)
+{
+	liar_close(&t->thief);
+	victim_close(&t->victim, &t->honest);
+}
+
+static void a_silent_opener_is_dropped(void **state)
+{
+	struct three t;
+
+	(void)state;
+	three_open(&t);
+	t.thief.name.port++; /* somebody else */
+	request_of(&t.thief, 5, 1);
+	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
+	assert_int_equal(victim_contacts(&t.victim), 2);
+	liar_pass(&t.thief, VICTIM_HELLO_NS - 50 * SIM_MS);
+	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
+	liar_pass(&t.thief, 100 * SIM_MS);
+	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_DISCONNECTED);
+	assert_int_equal(unproven(&t.victim), 1);
+	assert_non_null(strstr(t.victim.warned, "did not prove itself in time"));
+	assert_int_equal(victim_contacts(&t.victim), 1);
+	liar_data(&t.honest, 1);
+	assert_int_equal(t.victim.received, 2);
+	assert_int_equal(t.victim.downs, 0);
+	/* It is no worse off than a stranger. */
+	liar_hang_up(&t.thief);
+	request_of(&t.thief, 5, 1);
+	liar_hello(&t.thief, true);
+	liar_data(&t.thief, 0);
+	assert_int_equal(t.victim.received, 3);
+	three_close(&t);
+}
+
+/* A recording of a former life that is not remembered: the live link does not notice. */
+static void a_replay_costs_no_link(void **state)
+{
+	struct three t;
+
+	(void)state;
+	three_open(&t);
+	request_of(&t.thief, 5, 1);
+	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
+	liar_data(&t.honest, 1);
+	assert_int_equal(t.victim.received, 2);
+	liar_hello(&t.thief, false);
+	assert_int_equal(unproven(&t.victim), 1);
+	assert_non_null(strstr(t.victim.warned, "proof"));
+	liar_hang_up(&t.thief);
+	request_of(&t.thief, 6, 1); /* and one that stays silent */
+	liar_pass(&t.thief, 2 * VICTIM_HELLO_NS);
+	assert_int_equal(unproven(&t.victim), 2);
+	liar_data(&t.honest, 2);
+	assert_int_equal(t.victim.received, 3);
+	assert_int_equal(t.victim.downs, 0);
+	/* What it claimed was not believed: the honest one is not of a former life. */
+	liar_assert_served(&t.honest);
+	three_close(&t);
+}
+
+static void a_request_counts_once(void **state)
+{
+	struct three t;
+	struct rvcm_dev_qp *first;
+
+	(void)state;
+	three_open(&t);
+	request_of(&t.thief, 5, 4);
+	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
+	first = t.thief.qp;
+	request_of(&t.thief, 5, 4);
+	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_STALE);
+	liar_hang_up(&t.thief);
+	request_of(&t.thief, 5, 3);
+	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_STALE);
+	liar_hang_up(&t.thief);
+	request_of(&t.thief, 5, 5); /* a newer attempt of the same displaces it */
+	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_NONE);
+	assert_int_equal(unproven(&t.victim), 1);
+	t.thief.dev->ops->qp_close(first);
+	three_close(&t);
+}
+
+static void a_proven_restart_replaces_the_link(void **state)
+{
+	struct three t;
+
+	(void)state;
+	three_open(&t);
+	request_of(&t.thief, 5, 1);
+	assert_int_equal(rvcm_le16_get(t.thief.reply.window), 0);
+	liar_hello(&t.thief, true);
+	assert_int_equal(t.victim.downs, 1);
+	assert_int_equal(t.victim.cause.status, RVCM_STATUS_PEER_RESTARTED);
+	assert_true(t.victim.conn->up);
+	assert_int_equal(t.thief.heard.kind, RVCM_WIRE_HELLO);
+	assert_int_equal(rvcm_le16_get(t.thief.heard.window), 4);
+	liar_data(&t.thief, 0);
+	assert_int_equal(t.victim.received, 2);
+	/* Now the first is of a former life. */
+	liar_hang_up(&t.honest);
+	request_of(&t.honest, 77, 9);
+	assert_int_equal(t.honest.reason, RVCM_WIRE_REASON_STALE);
+	three_close(&t);
+}
+
+static void the_same_life_connects_anew(void **state)
+{
+	struct three t;
+	struct rvcm_wire_frame bye = liar_frame(RVCM_WIRE_BYE, 0, 0);
+	struct rvcm_wire_frame beat = liar_frame(RVCM_WIRE_HEARTBEAT, 0, 0);
+
+	(void)state;
+	three_open(&t);
+	sim_net_conf(t.victim.net)->eager_polls = true;
+	request_of(&t.thief, t.honest.incarnation, 2);
+	t.victim.lazy = true;
+	liar_post_hello(&t.thief, true);
+	liar_post(&t.thief, &beat, sizeof(beat));
+	liar_post(&t.thief, &bye, sizeof(bye));
+	liar_pass(&t.thief, 5 * SIM_MS);
+	t.victim.lazy = false;
+	liar_pass(&t.thief, 5 * SIM_MS);
+	assert_int_equal(t.victim.downs, 1);
+	assert_int_equal(t.victim.cause.status, RVCM_STATUS_CONNECTION_LOST);
+	assert_non_null(strstr(t.victim.cause.text, "anew"));
+	assert_int_equal(t.thief.heard.kind, RVCM_WIRE_ACK); /* the heartbeat was heard */
+	liar_hang_up(&t.thief);
+	liar_pass(&t.thief, 100 * SIM_MS);
+	assert_int_equal(t.victim.downs, 2);
+	assert_int_equal(t.victim.cause.status, RVCM_STATUS_PEER_CLOSED); /* so was BYE */
+	three_close(&t);
+}
+
+static void no_window_before_the_old_link_is_reaped(void **state)
+{
+	struct three t;
+	struct rvcm_wire_frame data = liar_frame(RVCM_WIRE_DATA, 0, 0);
+
+	(void)state;
+	three_open(&t);
+	sim_net_conf(t.victim.net)->eager_polls = true;
+	request_of(&t.thief, 5, 1);
+	t.victim.lazy = true;
+	liar_post_hello(&t.thief, true);
+	liar_post(&t.thief, &data, sizeof(data));
+	liar_pass(&t.thief, 5 * SIM_MS);
+	t.victim.lazy = false;
+	liar_pass(&t.thief, 20 * SIM_MS);
+	assert_int_equal(t.victim.received, 1);
+	assert_int_equal(unproven(&t.victim), 1);
+	assert_non_null(strstr(t.victim.warned, "credit"));
+	assert_int_equal(t.victim.downs, 1); /* HELLO was true: it has given up the old link */
+	three_close(&t);
+}
+
+/* Many former lives at once: some wait, the rest is told to come back. */
+static void claims_are_limited(void **state)
+{
+	struct three t;
+	struct rvcm_dev_qp *qps[RVCM_CONN_CLAIMS_OF_PEER];
+
+	(void)state;
+	three_open(&t);
+	for (uint32_t i = 0; i < RVCM_CONN_CLAIMS_OF_PEER; i++) {
+		request_of(&t.thief, 100 + i, 1);
+		assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
+		qps[i] = t.thief.qp;
+	}
+	request_of(&t.thief, 200, 1);
+	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_RESOURCE);
+	liar_hang_up(&t.thief);
+	liar_pass(&t.thief, 2 * VICTIM_HELLO_NS);
+	assert_int_equal(unproven(&t.victim), RVCM_CONN_CLAIMS_OF_PEER);
+	request_of(&t.thief, 200, 1);
+	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
+	for (uint32_t i = 0; i < RVCM_CONN_CLAIMS_OF_PEER; i++)
+		t.thief.dev->ops->qp_close(qps[i]);
+	assert_int_equal(t.victim.downs, 0);
+	three_close(&t);
+}
+
+/* Somebody with the key and no end of names. */
+static void names_without_proof_are_forgotten(void **state)
+{
+	struct three t;
+
+	(void)state;
+	three_open(&t);
+	for (uint32_t i = 0; i < 200; i++) {
+		t.thief.name.port++;
+		request_of(&t.thief, 5, 1);
+		assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
+		liar_hang_up(&t.thief);
+	}
+	liar_pass(&t.thief, 2 * VICTIM_HELLO_NS);
+	assert_int_equal(victim_contacts(&t.victim), 1);
+	assert_int_equal(unproven(&t.victim), 200);
+	three_close(&t);
+}
+
+/* The acceptor computes for longer than HELLO may take: it lies in the queue, and counts. */
+static void an_acceptor_may_compute(void **state)
+{
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	victim_open(&victim, 1);
+	liar_open(&liar, &victim);
+	victim.lazy = true;
+	liar_connect(&liar);
+	liar_hello(&liar, true);
+	liar_data(&liar, 0);
+	liar_pass(&liar, 10 * VICTIM_HELLO_NS);
+	assert_int_equal(liar.last, RVCM_DEV_EVENT_ESTABLISHED);
+	victim.lazy = false;
+	liar_pass(&liar, 10 * SIM_MS);
+	assert_int_equal(victim.received, 1);
+	assert_int_equal(unproven(&victim), 0);
+	victim_close(&victim, &liar);
+}
+
+static void want(struct victim *victim, const struct liar *liar)
+{
+	assert_int_equal(rvcm_conn_get(victim->carrier, 0, &liar->name, &victim->conn), 0);
+	assert_null(rvcm_conn_reserve(victim->conn, 10));
+}
+
+/* The opener computes, and the acceptor gives up waiting for its HELLO: that is no loss. */
+static void an_opener_may_compute(void **state)
+{
+	struct rvcm_wire_handshake reply;
+	struct rvcm_shake shake;
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	victim_open(&victim, 1);
+	liar_open(&liar, &victim);
+	want(&victim, &liar);
+	victim.lazy = true;
+	liar_pass(&liar, 10 * SIM_MS);
+	assert_int_equal(liar.last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	shake = liar_shake(&liar, RVCM_WIRE_REPLY);
+	rvcm_shake_encode(&shake, liar_job_key, &liar.request, &reply);
+	liar_qp(&liar);
+	assert_int_equal(liar.dev->ops->accept(liar.req, liar.qp, &reply, sizeof(reply)), 0);
+	liar_pass(&liar, 10 * SIM_MS);
+	liar_hang_up(&liar);
+	liar_pass(&liar, 100 * SIM_MS);
+	assert_int_equal(victim.downs, 0);
+	victim.lazy = false;
+	liar_pass(&liar, 10 * SIM_MS);
+	assert_int_equal(victim.downs, 0);
+	liar_accept(&liar); /* the second attempt has come */
+	assert_true(victim.conn->up);
+	assert_int_equal(victim.downs, 0);
+	victim_close(&victim, &liar);
+}
+
+/* While a claim may still be proven we do not open ourselves; when it is not, we do. */
+static void a_claim_is_waited_for(void **state)
+{
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	victim_open(&victim, 1);
+	liar_open(&liar, &victim);
+	request_of(&liar, 77, 1);
+	liar_pass(&liar, SIM_MS);
+	want(&victim, &liar);
+	liar_pass(&liar, VICTIM_HELLO_NS - 100 * SIM_MS);
+	assert_int_equal(liar.last, RVCM_DEV_EVENT_ESTABLISHED);
+	liar_pass(&liar, 200 * SIM_MS);
+	assert_int_equal(liar.last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	liar_hang_up(&liar);
+	liar_accept(&liar);
+	assert_true(victim.conn->up);
+	assert_int_equal(victim.downs, 0);
+	victim_close(&victim, &liar);
+}
+
+static void closing_drops_claims(void **state)
+{
+	for (int established = 0; established < 2; established++) {
+		struct victim victim;
+		struct liar liar;
+
+		(void)state;
+		victim_open(&victim, 1);
+		liar_open(&liar, &victim);
+		victim.lazy = !established;
+		request_of(&liar, 77, 1);
+		victim.lazy = false;
+		victim_close(&victim, &liar);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_silent_opener_is_dropped),
+		cmocka_unit_test(a_replay_costs_no_link),
+		cmocka_unit_test(a_request_counts_once),
+		cmocka_unit_test(a_proven_restart_replaces_the_link),
+		cmocka_unit_test(the_same_life_connects_anew),
+		cmocka_unit_test(no_window_before_the_old_link_is_reaped),
+		cmocka_unit_test(claims_are_limited),
+		cmocka_unit_test(names_without_proof_are_forgotten),
+		cmocka_unit_test(an_acceptor_may_compute),
+		cmocka_unit_test(an_opener_may_compute),
+		cmocka_unit_test(a_claim_is_waited_for),
+		cmocka_unit_test(closing_drops_claims),
+	};
+
+	return cmocka_run_group_tests_name("sim_claim", tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The data side's half of claims (claim.c): a link whose opener has not proved itself belongs to no
+ * conn. Its first frame must be HELLO; a valid one makes it the conn's link, at once where the conn
+ * has none. Where it has one, that is let go first, as if it had broken: the peer's HELLO says that
+ * it has given it up. Until then the new link is the conn's successor. It was granted no window, so
+ * nothing but BYE and HEARTBEAT can come meanwhile.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/le.h"
+#include "base/log.h"
+#include "conn/conn_impl.h"
+
+/* Detached when the stack is unwound; control, when told, sends DOWN. */
+static void fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status,
+		 int err, const char *why)
+{
+	if (link->failing)
+		return;
+	link->failing = true;
+	rvcm_cause_set(&link->failed_cause, &link->peer, status, err, why);
+	rvcm_list_add_tail(&carrier->claims_failing, &link->work);
+}
+
+void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status)
+{
+	fail(carrier, link, status, 0, "it had not proved itself yet");
+}
+
+/* Take it from the device; what it still reports is reaped. */
+static void let_go(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	if (!link->attached)
+		return;
+	link->qp->dev->ops->detach(link->qp);
+	link->attached = false;
+	while (rvcm_poll_dev(&carrier->devs[link->dev]) > 0)
+		;
+}
+
+int rvcm_proof_run(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list *node;
+	int n = 0;
+
+	while ((node = rvcm_list_pop(&carrier->claims_failing))) {
+		struct rvcm_link *link = rvcm_list_entry(node, struct rvcm_link, work);
+
+		let_go(carrier, link);
+		rvcm_carrier_mail_control(carrier, &link->failed);
+		n++;
+	}
+	return n;
+}
+
+void rvcm_proof_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	int rc;
+
+	/* Either way DOWN follows. */
+	if (carrier->slots[link->slot]->closing || atomic_load(&link->ended))
+		return;
+	rc = link->qp->dev->ops->attach(link->qp);
+	if (rc) {
+		fail(carrier, link, RVCM_STATUS_NO_MEMORY, -rc, NULL);
+		return;
+	}
+	link->attached = true;
+	rvcm_carrier_mail_control(carrier, &link->watched);
+}
+
+void rvcm_proof_due(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	if (!link->attached)
+		return;
+	while (rvcm_poll_dev(&carrier->devs[link->dev]) > 0)
+		;
+	if (!link->proven)
+		fail(carrier, link, RVCM_STATUS_CONNECT_TIMEOUT, 0,
+		     "it connected, and did not prove itself in time");
+}
+
+void rvcm_proof_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	if (link->heir_of)
+		link->heir_of->successor = NULL;
+	link->failing = true; /* nothing is believed any more */
+	rvcm_list_del(&link->work);
+	let_go(carrier, link);
+}
+
+/* -- becoming a conn's ---------------------------------------------------------------------- */
+
+void rvcm_proof_take(struct rvcm_conn_full *conn, struct rvcm_link *link)
+{
+	link->heir_of = NULL;
+	rvcm_conn_start(conn, link);
+	conn->hello_seen = true;
+	conn->hello_due = true;
+	conn->peer_slot = link->peer_slot;
+	conn->peer_bye = link->early_bye;
+	conn->answer_due = link->early_heartbeat;
+	rvcm_carrier_mail_control(conn->carrier, &link->taken);
+	rvcm_conn_schedule(conn);
+}
+
+static uint32_t incarnation_of_peer(const struct rvcm_link *link)
+{
+	return rvcm_le32_get(link->opener ? link->reply.incarnation : link->request.incarnation);
+}
+
+static void replace(struct rvcm_conn_full *conn, struct rvcm_link *link)
+{
+	bool restarted = incarnation_of_peer(conn->link) != incarnation_of_peer(link);
+
+	if (conn->successor) {
+		conn->successor->heir_of = NULL;
+		fail(conn->carrier, conn->successor, RVCM_STATUS_REJECTED_STALE, 0,
+		     "it has opened another connection since");
+	}
+	conn->successor = link;
+	link->heir_of = conn;
+	rvcm_conn_fail(conn, restarted ? RVCM_STATUS_PEER_RESTARTED : RVCM_STATUS_CONNECTION_LOST,
+		       0, restarted ? NULL : "the peer connects anew");
+}
+
+static void adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	struct rvcm_conn_full *conn;
+	bool is_new;
+
+	if (carrier->slots[link->slot]->closing)
+		return; /* DOWN follows */
+	conn = rvcm_conn_obtain(carrier, link->slot, &link->peer, &is_new);
+	if (!conn) {
+		fail(carrier, link, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
+	} else if (!conn->link) {
+		rvcm_proof_take(conn, link);
+		if (is_new)
+			carrier->attr.sink->incoming(carrier->attr.sink_ctx, &conn->pub);
+	} else if (conn->link->number > link->number ||
+		   (conn->successor && conn->successor->number > link->number)) {
+		fail(carrier, link, RVCM_STATUS_REJECTED_STALE, 0,
+		     "it has opened another connection since");
+	} else {
+		replace(conn, link);
+	}
+}
+
+/* -- what it says --------------------------------------------------------------------------- */
+
+static void breach(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status,
+		   const char *why)
+{
+	rvcm_stat_inc(&carrier->stats.protocol_errors);
+	fail(carrier, link, status, 0, why);
+}
+
+/* Behind HELLO, while the conn lets go of its old link. */
+static const char *early(struct rvcm_link *link, const struct rvcm_wire_frame *frame)
+{
+	if (rvcm_le32_get(frame->seq) != 0 || rvcm_le32_get(frame->ack) != 0)
+		return "sequence number out of order";
+	if (rvcm_le16_get(frame->src_slot) != link->peer_slot)
+		return "comes from another endpoint than before";
+	switch (frame->kind) {
+	case RVCM_WIRE_ACK:
+		return NULL;
+	case RVCM_WIRE_HEARTBEAT:
+		link->early_heartbeat = true;
+		return NULL;
+	case RVCM_WIRE_BYE:
+		link->early_bye = true;
+		return NULL;
+	default:
+		return "more messages than it has credit for";
+	}
+}
+
+void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, const uint8_t *data,
+			size_t bytes)
+{
+	const struct rvcm_wire_frame *frame = (const void *)data;
+	enum rvcm_status status = RVCM_STATUS_PROTOCOL;
+	const char *why;
+
+	if (link->failing)
+		return;
+	if (bytes < sizeof(*frame) || frame->flags != 0)
+		why = "bad frame header";
+	else if (link->proven)
+		why = early(link, frame);
+	else
+		why = rvcm_hello_judge(carrier, link, data, bytes, &status);
+	if (why) {
+		breach(carrier, link, status, why);
+		return;
+	}
+	if (link->proven)
+		return;
+	link->proven = true;
+	adopt(carrier, link);
+}
