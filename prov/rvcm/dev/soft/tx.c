@@ -387,6 +387,16 @@ static void tx_consume(struct rvcm_soft_qp *qp, size_t n)
 	tx->iov[tx->iov_first].iov_len -= n;
 }
 
+/*
+ * Nothing more can be sent. What has arrived is still taken, a TERMINATE perhaps; then the stream
+ * must end, and that is up to us if the socket has not failed both ways.
+ */
+static void tx_failed(struct rvcm_soft_qp *qp, int err)
+{
+	qp->tx.err = err;
+	(void)shutdown(qp->fd, SHUT_RDWR);
+}
+
 bool rvcm_soft_tx_send(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_tx *tx = &qp->tx;
@@ -402,7 +412,7 @@ bool rvcm_soft_tx_send(struct rvcm_soft_qp *qp)
 	if (RVCM_SOFT_UNLIKELY(n < 0)) {
 		tx->blocked = errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
 		if (!tx->blocked)
-			tx->err = errno;
+			tx_failed(qp, errno);
 		return false;
 	}
 	tx_consume(qp, (size_t)n);
