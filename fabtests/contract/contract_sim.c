@@ -10,6 +10,7 @@ struct shape {
 	uint32_t caps;
 	enum sim_early early;
 	bool v6;
+	bool unkind;
 };
 
 #define BASE (RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ)
@@ -23,6 +24,11 @@ static const struct shape soft = {
 	.caps = BASE | RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_IMM64 | RVCM_DEV_CAP_ATOMIC,
 	.early = SIM_EARLY_RANDOM,
 };
+static const struct shape unkind = {
+	.caps = BASE | RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_IMM64 | RVCM_DEV_CAP_ATOMIC,
+	.early = SIM_EARLY_RANDOM,
+	.unkind = true,
+};
 static const struct shape bare = { .caps = BASE & ~RVCM_DEV_CAP_READ, .early = SIM_EARLY_NEVER };
 
 /* Tests ask for what cannot be had on purpose; they do not break the rules of use. */
@@ -33,16 +39,31 @@ static void misuse(void *arg, enum sim_misuse what, const char *text)
 		fail_msg("misuse of the device: %s", text);
 }
 
+/* All of it that a network is allowed to do, and within the time that tests wait. */
+static void be_unkind(struct sim_conf *conf)
+{
+	sim_unkind(conf, conf->seed);
+	conf->stall_ns_max = SIM_MS;
+	conf->notice_ns_max = conf->late_ns_max = 5 * SIM_MS;
+	conf->cm_late_ns_max = 5 * SIM_MS;
+	conf->replay_ppm = conf->garble_ppm = 0;
+	conf->batch_max = 1;
+	conf->pad_private = false;
+}
+
 static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[2], void **ctx)
 {
-	const struct sim_conf conf = {
+	struct sim_conf conf = {
 		.seed = 1,
 		.quiet_queues = true,
 		.misuse = misuse,
 	};
 	const struct shape *shape = target->arg;
-	struct sim_net *net = sim_net_open(&conf);
+	struct sim_net *net;
 
+	if (shape->unkind)
+		be_unkind(&conf);
+	net = sim_net_open(&conf);
 	for (int i = 0; i < 2; i++) {
 		struct sim_dev_conf dev_conf;
 
@@ -82,7 +103,8 @@ static uint64_t now_ns(struct contract *c)
 	}
 
 static const struct contract_target targets[] = {
-	SIM_TARGET(ib), SIM_TARGET(ib6), SIM_TARGET(siw), SIM_TARGET(soft), SIM_TARGET(bare),
+	SIM_TARGET(ib),   SIM_TARGET(ib6),  SIM_TARGET(siw),
+	SIM_TARGET(soft), SIM_TARGET(bare), SIM_TARGET(unkind),
 };
 
 int main(void)

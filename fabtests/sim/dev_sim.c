@@ -100,13 +100,6 @@ struct rvcm_dev *sim_dev_open(struct sim_net *net, const struct sim_dev_conf *co
 	return &dev->base;
 }
 
-bool sim_dev_busy(const struct rvcm_dev *base)
-{
-	const struct sim_dev *dev = (const struct sim_dev *)base;
-
-	return dev->cm_head || dev->n_wce;
-}
-
 void sim_dev_keep(struct sim_dev *dev, struct sim_shell *shell, enum sim_shell_kind kind)
 {
 	shell->kind = (uint8_t)kind;
@@ -265,6 +258,7 @@ static void dev_close(struct rvcm_dev *base)
 	close_objects(dev);
 	sim_cm_drop_requests(dev, NULL);
 	sim_cm_forget(dev, NULL, NULL);
+	sim_event_cancel(dev->net, &dev->cm_due);
 	unlink_dev(dev);
 	free_objects(dev);
 	if (dev->cm_fd >= 0)

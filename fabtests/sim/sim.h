@@ -57,10 +57,11 @@ enum sim_misuse {
 	SIM_MISUSE_CLOSED,   /* use after close */
 	SIM_MISUSE_LEAK,     /* close while objects are open that need it, or messages held */
 	SIM_MISUSE_REQUEST,  /* a connect request answered twice */
+	SIM_MISUSE_KEY,      /* a remote key was used after it was dropped (conf.live_keys) */
 	SIM_MISUSE_COUNT,
 };
 
-/* Zero means the default in brackets. */
+/* Zero means the default in brackets. Chances are in parts per million. */
 struct sim_conf {
 	uint64_t seed;
 	uint64_t delay_ns_min;     /* of a packet, one way [1 us] */
@@ -69,13 +70,24 @@ struct sim_conf {
 	uint64_t retry_timeout_ns; /* of an operation on a path that has fallen silent [500 ms] */
 	uint64_t notice_ns_max;    /* how long a side may not notice a broken link [1 ms] */
 	uint64_t late_ns_max;      /* how long a broken link may still deliver [1 ms] */
-	bool no_rnr;               /* a SEND that finds no receive is a misuse */
-	bool eager_polls;          /* cq_poll gives all there is; else it may give fewer */
-	bool quiet_queues;         /* SQ_FULL and RQ_FULL are no misuse, just -EAGAIN */
-	uint32_t break_ppm;        /* chance of each packet to break its link */
-	uint32_t op_error_ppm;     /* chance of each posted WR to fail */
+	bool no_rnr;    /* a SEND that finds no receive, or a QP with rq_depth held, is a misuse */
+	bool live_keys; /* an access with a key that was dropped is a misuse */
+	bool eager_polls;      /* cq_poll gives all there is; else it may give fewer */
+	bool quiet_queues;     /* SQ_FULL and RQ_FULL are no misuse, just -EAGAIN */
+	uint32_t break_ppm;    /* chance of each packet to break its link */
+	uint32_t op_error_ppm; /* chance of each posted WR to fail */
 	uint32_t
 		connect_fail_ppm; /* chance of each connect to fail, in one of the ways there are */
+	/* What no kind network does, see sim_unkind; zero means never. */
+	uint64_t drift_ns_max;   /* by how much one link may be slower than another, for good */
+	uint64_t stall_ns_max;   /* by how much a packet that stalls comes later */
+	uint32_t stall_ppm;      /* chance of each packet to stall */
+	uint64_t cm_late_ns_max; /* of a CM event; those of different QPs overtake each other */
+	uint64_t replay_ns_max;  /* how much later a connect request may be seen again */
+	uint32_t replay_ppm;     /* chance of each connect request to be seen once more */
+	uint32_t garble_ppm;     /* chance of private data to arrive as something else */
+	uint32_t batch_max;      /* completions that one poll gives */
+	bool pad_private;        /* private data arrives padded with zeros, as on IB */
 	/* NULL: fail the cmocka test. Otherwise the call that misused goes on as best it can. */
 	void (*misuse)(void *arg, enum sim_misuse what, const char *text);
 	void *misuse_arg;
@@ -117,6 +129,9 @@ struct sim_stats {
 	uint64_t breaks;   /* links broken, whoever did it */
 	uint64_t rnr;      /* SENDs that found no receive */
 	uint64_t misuses;
+	uint64_t replays; /* connect requests that were seen again */
+	uint64_t garbled; /* CM messages whose private data was changed */
+	uint64_t late;    /* packets that a broken link delivered */
 };
 
 /* -- net ------------------------------------------------------------------------------------ */
@@ -154,6 +169,12 @@ bool sim_run_until(struct sim_net *net, bool (*pred)(void *arg), void *arg, uint
 /* Call fn after ns nanoseconds. */
 void sim_after(struct sim_net *net, uint64_t ns, void (*fn)(void *arg), void *arg);
 
+/* Add every unkindness to conf, drawn from a seed of its own. */
+void sim_unkind(struct sim_conf *conf, uint64_t seed);
+
+/* No fault by chance, and no unkindness that loses anything, from now on. */
+void sim_unkind_end(struct sim_net *net);
+
 /* -- devices -------------------------------------------------------------------------------- */
 
 /* Address 10.0.0.x with x counting up (fd00::x if v6), every capability, 56 bytes of private data.
@@ -165,6 +186,9 @@ struct rvcm_dev *sim_dev_open(struct sim_net *net, const struct sim_dev_conf *co
 
 /* Is there an event or a completion to poll for? So a harness runs only who has work. */
 bool sim_dev_busy(const struct rvcm_dev *dev);
+
+/* Has a CQ of dev that was armed something to poll for? So a harness wakes who sleeps. */
+bool sim_dev_fired(const struct rvcm_dev *dev);
 
 /* -- faults --------------------------------------------------------------------------------- */
 
@@ -190,12 +214,27 @@ void sim_dev_kill(struct rvcm_dev *dev, enum sim_kill how);
 void sim_dev_pause(struct rvcm_dev *dev);
 void sim_dev_resume(struct rvcm_dev *dev);
 
+/* The keys that dev has given out become invalid, as when the memory behind them goes away. */
+void sim_dev_invalidate(struct rvcm_dev *dev);
+
 /* Links between two devices (either may be NULL = any): break them, or make them silent. */
 void sim_links_break(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 void sim_links_silence(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 void sim_links_heal(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 /* How many links stand between them. */
 uint32_t sim_links_count(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
+
+/* The QPs of each link that both sides are attached to; broken: what is on its way may be lost. */
+void sim_links_each(struct sim_net *net,
+		    void (*fn)(void *arg, struct rvcm_dev_qp *a, struct rvcm_dev_qp *b,
+			       bool broken),
+		    void *arg);
+
+/* SENDs on their way to qp, or in its CQ, whose bytes the caller recognises. */
+uint32_t sim_qp_coming(const struct rvcm_dev_qp *qp, bool (*is)(const void *data, size_t bytes));
+
+/* WRs of qp that were posted and have not left. */
+uint32_t sim_qp_unsent(const struct rvcm_dev_qp *qp);
 
 /* One link, by either end. */
 void sim_qp_break(struct rvcm_dev_qp *qp);

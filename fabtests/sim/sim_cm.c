@@ -82,7 +82,7 @@ static void send_reject(struct sim_wire *wire, enum rvcm_dev_reject how, const v
 
 	packet->reject = how;
 	if (bytes)
-		packet->payload = sim_payload_new(data, bytes);
+		packet->payload = sim_unkind_private(wire->dev[1], sim_payload_new(data, bytes));
 	sim_wire_send(packet);
 }
 
@@ -111,9 +111,10 @@ static void send_request(struct sim_qp *qp)
 		break;
 	default:
 		packet = sim_wire_packet(wire, 1, SIM_PACKET_REQUEST);
-		packet->payload = qp->request;
 		qp->request->refs++;
+		packet->payload = sim_unkind_private(dev, qp->request);
 		sim_wire_send(packet);
+		sim_unkind_replay(wire, qp->request);
 	}
 }
 
@@ -176,7 +177,7 @@ int sim_cm_connect(struct rvcm_dev_qp *base, const struct rvcm_addr *peer, const
 	qp->request = sim_payload_new(private_data, private_bytes);
 	qp->peer = *peer;
 	qp->refuse = draw_refusal(dev, peer);
-	qp->wire = sim_wire_new(qp);
+	qp->wire = sim_wire_new(dev, qp, peer);
 	qp->state = RVCM_DEV_QP_CONNECTING;
 	sim_event_at(dev->net, &qp->cm, dev->net->now + sim_delay(dev->net), next_stage);
 	return 0;
@@ -192,9 +193,9 @@ static void request_arrives(struct sim_packet *packet)
 	struct sim_req *req;
 	struct sim_cm *cm;
 
-	if (!dev || !wire->end[0] || (dev->dead && dev->how == SIM_KILL_HOST))
+	if (!dev || (!wire->end[0] && !wire->ghost) || (dev->dead && dev->how == SIM_KILL_HOST))
 		return;
-	listener = dev->dead ? NULL : sim_dev_listener(dev, &wire->end[0]->peer);
+	listener = dev->dead ? NULL : sim_dev_listener(dev, &wire->target);
 	if (!listener) {
 		send_reject(wire, RVCM_DEV_REJECT_NOT_LISTENING, NULL, 0);
 		return;
@@ -212,7 +213,7 @@ static void request_arrives(struct sim_packet *packet)
 	cm = sim_cm_push(dev, NULL, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	cm->event.ctx = listener->ctx;
 	cm->event.req = (struct rvcm_dev_req *)req;
-	cm->event.peer = wire->dev[0]->base.attr.addr;
+	cm->event.peer = wire->from;
 	cm->event.peer.port = (uint16_t)(32768 + wire->net->next_port++ % 28000);
 	cm->req = req;
 	cm->payload = packet->payload;
@@ -249,7 +250,10 @@ static void accept_orphan(struct sim_qp *qp, struct sim_wire *wire)
 		ready->local = true;
 		sim_wire_send(ready);
 	}
-	sim_qp_notice_after(qp, net->conf.delay_ns_min + 1 + sim_delay(net),
+	/* Who replays may hold on to what it gets for a while. */
+	sim_qp_notice_after(qp,
+			    net->conf.delay_ns_min + 1 + sim_delay(net) +
+				    (wire->ghost ? sim_upto(net, net->conf.replay_ns_max) : 0),
 			    RVCM_STATUS_CONNECTION_LOST);
 }
 
@@ -257,7 +261,8 @@ static void send_reply(struct sim_qp *qp, struct sim_wire *wire, const void *dat
 {
 	struct sim_packet *packet = sim_wire_packet(wire, 0, SIM_PACKET_REPLY);
 
-	packet->payload = sim_payload_new(data, bytes);
+	packet->payload =
+		sim_unkind_private(sim_dev_of(qp->base.dev), sim_payload_new(data, bytes));
 	sim_wire_send(packet);
 	time_out_after(qp, wire->net->conf.cm_timeout_ns);
 	if (sim_chance(wire->net, 500000)) {

@@ -19,16 +19,57 @@ static void free_cm(struct sim_cm *cm)
 	free(cm);
 }
 
+/* The event that is to be polled next, and when; NULL: there is none. */
+static struct sim_cm *next_due(const struct sim_dev *dev)
+{
+	struct sim_cm *best = dev->cm_head;
+
+	for (struct sim_cm *cm = best; cm; cm = cm->next)
+		if (cm->due < best->due)
+			best = cm;
+	return best;
+}
+
+static void becomes_due(struct sim_net *net, struct sim_event *event);
+
 static void show(struct sim_dev *dev)
 {
+	struct sim_cm *cm = next_due(dev);
 	uint64_t count = 1;
-	bool wanted = dev->cm_head;
+	bool wanted = cm && cm->due <= dev->net->now;
 
+	if (cm && !wanted)
+		sim_event_at(dev->net, &dev->cm_due, cm->due, becomes_due);
 	if (dev->cm_fd < 0 || dev->cm_signalled == wanted)
 		return;
 	if (wanted ? write(dev->cm_fd, &count, sizeof(count)) == sizeof(count)
 		   : read(dev->cm_fd, &count, sizeof(count)) == sizeof(count))
 		dev->cm_signalled = wanted;
+}
+
+static void becomes_due(struct sim_net *net, struct sim_event *event)
+{
+	(void)net;
+	show(rvcm_container_of(event, struct sim_dev, cm_due));
+}
+
+bool sim_dev_busy(const struct rvcm_dev *base)
+{
+	const struct sim_dev *dev = (const struct sim_dev *)base;
+	const struct sim_cm *cm = next_due(dev);
+
+	return dev->n_wce || (cm && cm->due <= dev->net->now);
+}
+
+/* Those of one QP keep their order. */
+static uint64_t due_at(const struct sim_dev *dev, const struct sim_qp *qp)
+{
+	uint64_t due = dev->net->now + sim_upto(dev->net, dev->net->conf.cm_late_ns_max);
+
+	for (const struct sim_cm *cm = dev->cm_head; cm && qp; cm = cm->next)
+		if (cm->qp == qp && cm->due > due)
+			due = cm->due;
+	return due;
 }
 
 struct sim_cm *sim_cm_push(struct sim_dev *dev, struct sim_qp *qp, enum rvcm_dev_event_type type)
@@ -38,6 +79,7 @@ struct sim_cm *sim_cm_push(struct sim_dev *dev, struct sim_qp *qp, enum rvcm_dev
 	cm->event.type = type;
 	cm->event.ctx = qp ? qp->base.ctx : NULL;
 	cm->qp = qp;
+	cm->due = due_at(dev, qp);
 	*dev->cm_tail = cm;
 	dev->cm_tail = &cm->next;
 	show(dev);
@@ -84,15 +126,17 @@ int sim_cm_fd(struct rvcm_dev *base)
 int sim_cm_poll(struct rvcm_dev *base, struct rvcm_dev_event *ev)
 {
 	struct sim_dev *dev = sim_dev_of(base);
-	struct sim_cm *cm = dev->cm_head;
+	struct sim_cm *cm = next_due(dev), **at = &dev->cm_head;
 
 	free_cm(dev->cm_last);
 	dev->cm_last = NULL;
-	if (!cm)
+	if (!cm || cm->due > dev->net->now)
 		return 0;
-	dev->cm_head = cm->next;
+	while (*at != cm)
+		at = &(*at)->next;
+	*at = cm->next;
 	if (!cm->next)
-		dev->cm_tail = &dev->cm_head;
+		dev->cm_tail = at;
 	dev->cm_last = cm;
 	if (cm->event.type == RVCM_DEV_EVENT_ESTABLISHED)
 		cm->qp->reported = true;

@@ -98,6 +98,7 @@ void sim_cq_wake(struct sim_cq *cq, bool solicited)
 	if (!cq->armed || (cq->armed_solicited && !solicited))
 		return;
 	cq->armed = false;
+	cq->fired = true;
 	signal_fd(cq);
 }
 
@@ -111,6 +112,8 @@ int sim_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 		return 0;
 	if (most > (uint32_t)n)
 		most = (uint32_t)n;
+	if (dev->net->conf.batch_max && most > dev->net->conf.batch_max)
+		most = dev->net->conf.batch_max;
 	if (most > 1 && !dev->net->conf.eager_polls)
 		most = 1 + (uint32_t)rvcm_rng_below(&dev->net->rng, most);
 	for (uint32_t i = 0; i < most; i++) {
@@ -145,8 +148,49 @@ int sim_cq_arm(struct rvcm_dev_cq *base, bool solicited_only)
 	if (cq->signalled && read(cq->fd, &count, sizeof(count)) == sizeof(count))
 		cq->signalled = false;
 	cq->armed = true;
+	cq->fired = false;
 	cq->armed_solicited = solicited_only;
 	return 0;
+}
+
+bool sim_dev_fired(const struct rvcm_dev *base)
+{
+	const struct sim_dev *dev = (const struct sim_dev *)base;
+
+	for (struct sim_shell *shell = dev->shells; shell; shell = shell->next)
+		if (shell->kind == SIM_SHELL_CQ && !shell->closed &&
+		    rvcm_container_of(shell, struct sim_cq, shell)->fired)
+			return true;
+	return false;
+}
+
+uint32_t sim_qp_unsent(const struct rvcm_dev_qp *base)
+{
+	const struct sim_qp *qp = (const struct sim_qp *)base;
+
+	return (uint32_t)(qp->sq_tail - qp->sq_start);
+}
+
+uint32_t sim_qp_coming(const struct rvcm_dev_qp *base, bool (*is)(const void *data, size_t bytes))
+{
+	const struct sim_qp *qp = (const struct sim_qp *)base;
+	struct rvcm_list *pos;
+	uint32_t n = 0;
+
+	for (uint32_t i = qp->cq->head; i != qp->cq->tail; i++) {
+		const struct sim_wce *wce = wce_at(qp->cq, i);
+
+		n += wce->qp == qp && wce->wc.op == RVCM_DEV_OP_RECV && wce->wc.rx &&
+		     is(wce->wc.data, wce->wc.length);
+	}
+	rvcm_list_for_each (pos, &qp->wire->packets[qp->end]) {
+		const struct sim_packet *packet =
+			rvcm_container_of(pos, struct sim_packet, of_wire);
+
+		n += packet->kind == SIM_PACKET_SEND &&
+		     is(packet->payload->data, packet->payload->bytes);
+	}
+	return n;
 }
 
 /* Completions of a closed QP are not reported; its messages go back to the pool. */

@@ -104,6 +104,23 @@ uint32_t sim_links_count(struct sim_net *net, const struct rvcm_dev *a, const st
 	return for_wires(net, a, b, NULL);
 }
 
+void sim_links_each(struct sim_net *net,
+		    void (*fn)(void *arg, struct rvcm_dev_qp *a, struct rvcm_dev_qp *b,
+			       bool broken),
+		    void *arg)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &net->wires) {
+		struct sim_wire *wire = rvcm_container_of(pos, struct sim_wire, node);
+		struct sim_qp *a = wire->end[0], *b = wire->end[1];
+
+		if (a && b && a->attached && b->attached && !a->detached && !b->detached)
+			fn(arg, &a->base, &b->base,
+			   wire->broken || wire->dev[0]->dead || wire->dev[1]->dead);
+	}
+}
+
 void sim_qp_break(struct rvcm_dev_qp *base)
 {
 	struct sim_qp *qp = (struct sim_qp *)base;

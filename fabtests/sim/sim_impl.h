@@ -99,6 +99,7 @@ struct sim_mr {
 	struct rvcm_dev_mr base;
 	struct sim_shell shell;
 	uint32_t uses; /* by posted WRs and receives */
+	bool invalid;  /* its remote key is */
 };
 
 struct sim_mr_slot {
@@ -123,6 +124,7 @@ struct sim_cq {
 	bool armed;
 	bool armed_solicited;
 	bool signalled; /* fd is readable */
+	bool fired;     /* since it was armed */
 	int fd;         /* -1 until asked for */
 };
 
@@ -130,6 +132,7 @@ struct sim_rx {
 	struct sim_rx *all;  /* of the pool */
 	struct sim_rx *next; /* while free */
 	struct sim_pool *pool;
+	struct sim_qp *qp; /* while held */
 	bool held;
 	size_t bytes; /* of the message, which ends where data does */
 	uint8_t *data;
@@ -201,8 +204,10 @@ struct sim_qp {
 	uint64_t sq_freed; /* first whose slot is taken, as the caller may know */
 	uint32_t sq_depth;
 	uint32_t sge_max;
-	uint32_t reads;   /* READs and atomics under way */
-	uint32_t unacked; /* WRs that the peer has not answered */
+	uint32_t reads;    /* READs and atomics under way */
+	uint32_t unacked;  /* WRs that the peer has not answered */
+	uint32_t rx_depth; /* pool mode: messages that may be held of this QP */
+	uint32_t rx_held;  /* and are */
 	uint64_t rnr_timeout_ns;
 	uint64_t progress_at; /* when the peer last answered, or unacked became 1 */
 	enum rvcm_dev_qp_state state;
@@ -255,6 +260,7 @@ struct sim_cm {
 	struct sim_payload *payload;
 	struct sim_qp *qp;
 	struct sim_req *req;
+	uint64_t due; /* not to be polled before */
 };
 
 struct sim_dev {
@@ -273,6 +279,7 @@ struct sim_dev {
 	uint32_t n_wce;         /* in all CQs */
 	int cm_fd;
 	bool cm_signalled;
+	struct sim_event cm_due; /* of the next CM event */
 	bool paused;
 	bool dead;
 	enum sim_kill how;
@@ -308,6 +315,7 @@ enum sim_packet_kind {
 struct sim_packet {
 	struct sim_event event; /* its arrival, then its RNR time-out while held */
 	struct sim_packet *next;
+	struct rvcm_list of_wire; /* wire.packets */
 	struct sim_wire *wire;
 	struct sim_payload *payload;
 	uint64_t wr; /* index at the requester */
@@ -339,16 +347,22 @@ struct sim_wire {
 	uint32_t refs; /* ends, packets, the request */
 	uint32_t caps;
 	bool silent;
-	bool up;                /* was established */
-	bool broken;            /* or abandoned */
-	struct sim_dev *dev[2]; /* NULL: not known yet, or closed */
+	bool ghost; /* there is no opener: a request that was seen before */
+	uint64_t drift_ns;
+	struct rvcm_addr from;       /* the opener's device */
+	struct rvcm_addr target;     /* whom it calls */
+	struct rvcm_list packets[2]; /* by whom they go to */
+	bool up;                     /* was established */
+	bool broken;                 /* or abandoned */
+	struct sim_dev *dev[2];      /* NULL: not known yet, or closed */
 	struct sim_qp *end[2];
 	struct sim_req *req;
 	uint64_t cut_at[2];
 	struct sim_flow flow[2][2]; /* [to][0 = requests, 1 = responses] */
 };
 
-struct sim_wire *sim_wire_new(struct sim_qp *opener);
+struct sim_wire *sim_wire_new(struct sim_dev *dev, struct sim_qp *opener,
+			      const struct rvcm_addr *target);
 void sim_wire_put(struct sim_wire *wire);
 struct sim_packet *sim_wire_packet(struct sim_wire *wire, uint8_t to, enum sim_packet_kind kind);
 void sim_wire_send(struct sim_packet *packet);
@@ -397,6 +411,16 @@ int sim_cm_reject(struct rvcm_dev_req *req, const void *private_data, size_t pri
 int sim_cm_disconnect(struct rvcm_dev_qp *qp);
 void sim_cm_drop_requests(struct sim_dev *dev, struct sim_listener *listener);
 
+/* -- what only an unkind network does (sim_unkind.c) ----------------------------------------- */
+
+/* Private data as it arrives: another's than was sent, or padded; takes the reference over. */
+struct sim_payload *sim_unkind_private(struct sim_dev *from, struct sim_payload *payload);
+/* The request that leaves on wire may be seen again. */
+void sim_unkind_replay(struct sim_wire *wire, struct sim_payload *request);
+void sim_unkind_appear(struct sim_net *net, struct sim_event *event);
+/* It will not appear. */
+void sim_unkind_forget(struct sim_event *event);
+
 /* -- queue pairs (sim_qp.c), sending (sim_tx.c), receiving (sim_rx.c,
  * sim_pool.c)-------------------- */
 
@@ -435,8 +459,7 @@ int sim_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
 void sim_pool_close(struct rvcm_dev_pool *pool);
 void sim_pool_release(struct rvcm_dev_pool *pool, void *rx);
 /* A message (data NULL: just the slot it takes); there is room. Its address goes to *at. */
-struct sim_rx *sim_pool_take(struct sim_pool *pool, const struct sim_payload *message,
-			     const void **at);
+struct sim_rx *sim_pool_take(struct sim_qp *qp, const struct sim_payload *message, const void **at);
 int sim_rx_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
 		    struct rvcm_dev_srq **srq);
 void sim_rx_srq_close(struct rvcm_dev_srq *srq);
@@ -450,6 +473,8 @@ void sim_mem_dereg(struct rvcm_dev_mr *mr);
 /* The memory behind a remote key, NULL if it does not grant that. */
 uint8_t *sim_mem_remote(struct sim_dev *dev, uint32_t rkey, uint64_t addr, uint64_t bytes,
 			uint32_t access);
+/* A misuse, if that is watched, when the key was dropped. */
+void sim_mem_watch_key(struct sim_dev *dev, uint32_t rkey);
 /* Is each piece inside a registration of dev that grants access? A misuse if not. */
 bool sim_mem_local(struct sim_dev *dev, const struct rvcm_dev_sge *sge, uint32_t n,
 		   uint32_t access);

@@ -98,11 +98,32 @@ uint8_t *sim_mem_remote(struct sim_dev *dev, uint32_t rkey, uint64_t addr, uint6
 		return NULL;
 	mr = &dev->mrs[slot].mr->base;
 	start = (uint64_t)(uintptr_t)mr->addr;
-	if (mr->rkey != rkey || (mr->access & access) != access)
+	if (mr->rkey != rkey || (mr->access & access) != access || dev->mrs[slot].mr->invalid)
 		return NULL;
 	if (addr < start || addr - start > mr->length || bytes > mr->length - (addr - start))
 		return NULL;
 	return (uint8_t *)mr->addr + (addr - start);
+}
+
+/* A key of the form that we give out, whose memory is not registered under it any more. */
+void sim_mem_watch_key(struct sim_dev *dev, uint32_t rkey)
+{
+	uint32_t slot = (rkey >> 8) - 1;
+	bool live = slot < dev->n_mrs && dev->mrs[slot].mr && dev->mrs[slot].mr->base.rkey == rkey;
+
+	if (dev->net->conf.live_keys && !live)
+		sim_misuse(dev->net, SIM_MISUSE_KEY, "key %#x is used after it was dropped", rkey);
+}
+
+void sim_dev_invalidate(struct rvcm_dev *base)
+{
+	struct sim_dev *dev = sim_dev_of(base);
+	const uint32_t remote = RVCM_DEV_ACCESS_REMOTE_READ | RVCM_DEV_ACCESS_REMOTE_WRITE |
+				RVCM_DEV_ACCESS_REMOTE_ATOMIC;
+
+	for (uint32_t i = 0; i < dev->n_mrs; i++)
+		if (dev->mrs[i].mr && dev->mrs[i].mr->base.access & remote)
+			dev->mrs[i].mr->invalid = true;
 }
 
 static const char *local_fault(struct sim_dev *dev, const struct rvcm_dev_sge *sge, uint32_t access)

@@ -105,6 +105,8 @@ static void drop_events(struct sim_net *net)
 			free(rvcm_container_of(event, struct sim_call, event));
 		else if (event->fn == sim_wire_arrive)
 			sim_wire_drop(rvcm_container_of(event, struct sim_packet, event));
+		else if (event->fn == sim_unkind_appear)
+			sim_unkind_forget(event);
 	}
 }
 

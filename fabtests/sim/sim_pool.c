@@ -94,12 +94,14 @@ static struct sim_rx *take_free(struct sim_pool *pool)
 	return rx;
 }
 
-struct sim_rx *sim_pool_take(struct sim_pool *pool, const struct sim_payload *message,
-			     const void **at)
+struct sim_rx *sim_pool_take(struct sim_qp *qp, const struct sim_payload *message, const void **at)
 {
+	struct sim_pool *pool = qp->pool;
 	struct sim_rx *rx = take_free(pool);
 
 	rx->held = true;
+	rx->qp = qp;
+	qp->rx_held++;
 	rx->bytes = message ? message->bytes : 0;
 	pool->held++;
 	*at = NULL;
@@ -129,6 +131,7 @@ void sim_pool_release(struct rvcm_dev_pool *base, void *handle)
 	}
 	memset(message_of(rx), 0xdb, rx->bytes);
 	rx->held = false;
+	rx->qp->rx_held--;
 	pool->held--;
 	put_free(pool, rx);
 	sim_rx_kick_waiting(&pool->waiting);

@@ -39,6 +39,7 @@ int sim_qp_open(struct rvcm_dev *base, const struct rvcm_dev_qp_attr *attr,
 		qp->rq.depth = clamp(attr->rq_depth, base->attr.rq_depth_max);
 		qp->rq.ring = sim_alloc(qp->rq.depth * sizeof(*qp->rq.ring));
 	}
+	qp->rx_depth = attr->rq_depth;
 	qp->sge_max = clamp(attr->sge_max, base->attr.sge_max);
 	qp->rnr_timeout_ns = attr->rnr_timeout_ns;
 	qp->refuse = SIM_REFUSE_COUNT;

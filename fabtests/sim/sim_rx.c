@@ -195,7 +195,7 @@ static void complete(struct sim_qp *qp, struct sim_packet *packet, const struct 
 	if (recv)
 		wc->wr_id = recv->wr_id;
 	else
-		wc->rx = sim_pool_take(qp->pool, send ? packet->payload : NULL, &wc->data);
+		wc->rx = sim_pool_take(qp, send ? packet->payload : NULL, &wc->data);
 	sim_cq_wake(qp->cq, wc->flags & RVCM_DEV_WC_SOLICITED);
 }
 
@@ -229,7 +229,11 @@ static void take_send(struct sim_qp *qp, struct sim_packet *packet)
 {
 	const struct sim_recv *recv = take_receive(qp);
 	size_t room = recv ? room_of(recv) : qp->pool->bytes_max;
+	struct sim_net *net = dev_of(qp)->net;
 
+	if (net->conf.no_rnr && qp->pool && qp->rx_held >= qp->rx_depth)
+		sim_misuse(net, SIM_MISUSE_CREDIT, "more than %u messages for one QP",
+			   qp->rx_depth);
 	if (packet->length > room) {
 		too_long(qp, packet, recv);
 		return;
@@ -246,6 +250,7 @@ static void take_write(struct sim_qp *qp, struct sim_packet *packet)
 				     RVCM_DEV_ACCESS_REMOTE_WRITE);
 
 	if (packet->length && !at) {
+		sim_mem_watch_key(dev_of(qp), packet->rkey);
 		refuse(qp, packet, RVCM_STATUS_REMOTE_ACCESS, RVCM_STATUS_REMOTE_ABORTED);
 		return;
 	}
@@ -261,11 +266,12 @@ static void take_read(struct sim_qp *qp, struct sim_packet *packet)
 	uint8_t *at = sim_mem_remote(dev_of(qp), packet->rkey, packet->raddr, packet->length,
 				     RVCM_DEV_ACCESS_REMOTE_READ);
 
-	if (packet->length && !at)
+	if (packet->length && !at) {
+		sim_mem_watch_key(dev_of(qp), packet->rkey);
 		refuse(qp, packet, RVCM_STATUS_REMOTE_ACCESS, RVCM_STATUS_REMOTE_ABORTED);
-	else
-		answer(packet, SIM_PACKET_DATA, RVCM_STATUS_OK,
-		       sim_payload_new(at, packet->length));
+		return;
+	}
+	answer(packet, SIM_PACKET_DATA, RVCM_STATUS_OK, sim_payload_new(at, packet->length));
 }
 
 static void take_atomic(struct sim_qp *qp, struct sim_packet *packet)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sim_wire *sim_wire_new(struct sim_qp *opener)
+struct sim_wire *sim_wire_new(struct sim_dev *dev, struct sim_qp *opener,
+			      const struct rvcm_addr *target)
 {
-	struct sim_dev *dev = sim_dev_of(opener->base.dev);
 	struct sim_net *net = dev->net;
 	struct sim_wire *wire = sim_alloc(sizeof(*wire));
 
@@ -15,7 +15,11 @@ struct sim_wire *sim_wire_new(struct sim_qp *opener)
 	wire->refs = 1;
 	wire->dev[0] = dev;
 	wire->end[0] = opener;
+	wire->from = dev->base.attr.addr;
+	wire->target = *target;
+	wire->drift_ns = sim_upto(net, net->conf.drift_ns_max);
 	for (int to = 0; to < 2; to++) {
+		rvcm_list_init(&wire->packets[to]);
 		wire->cut_at[to] = SIM_NEVER;
 		for (int f = 0; f < 2; f++)
 			wire->flow[to][f].held_tail = &wire->flow[to][f].held;
@@ -39,6 +43,7 @@ struct sim_packet *sim_wire_packet(struct sim_wire *wire, uint8_t to, enum sim_p
 	packet->wire = wire;
 	packet->to = to;
 	packet->kind = (uint8_t)kind;
+	rvcm_list_add_tail(&wire->packets[to], &packet->of_wire);
 	wire->refs++;
 	return packet;
 }
@@ -46,6 +51,7 @@ struct sim_packet *sim_wire_packet(struct sim_wire *wire, uint8_t to, enum sim_p
 void sim_wire_drop(struct sim_packet *packet)
 {
 	sim_event_cancel(packet->wire->net, &packet->event);
+	rvcm_list_del(&packet->of_wire);
 	sim_payload_put(packet->payload);
 	sim_wire_put(packet->wire);
 	free(packet);
@@ -54,6 +60,15 @@ void sim_wire_drop(struct sim_packet *packet)
 static struct sim_flow *flow_of(struct sim_packet *packet)
 {
 	return &packet->wire->flow[packet->to][packet->kind >= SIM_PACKET_ACK];
+}
+
+static uint64_t on_the_way(struct sim_wire *wire)
+{
+	struct sim_net *net = wire->net;
+	uint64_t ns = wire->drift_ns + sim_delay(net);
+
+	return sim_chance(net, net->conf.stall_ppm) ? ns + sim_upto(net, net->conf.stall_ns_max)
+						    : ns;
 }
 
 /* A local packet has no way to go, but the device may take its time. */
@@ -70,7 +85,7 @@ void sim_wire_send(struct sim_packet *packet)
 		return;
 	}
 	net->stats.packets++;
-	at = net->now + sim_delay(net);
+	at = net->now + on_the_way(wire);
 	if (at < flow->last_at)
 		at = flow->last_at;
 	/* FIN says that nothing follows: it passes neither flow. */
@@ -122,6 +137,7 @@ static void deliver(struct sim_packet *packet)
 	struct sim_dev *dev = wire->dev[packet->to];
 	bool lost = dev && dev->dead && packet->kind != SIM_PACKET_REQUEST;
 
+	wire->net->stats.late += wire->broken && qp && !qp->detached;
 	if (lost)
 		;
 	else if (is_cm(packet))

@@ -436,6 +436,32 @@ static void an_abandoned_attempt_loses_nothing(void **state)
 	victim_close(&victim, &liar);
 }
 
+/*
+ * A request for a link that is in use waits until the data side has let go of it; the loss of that
+ * link, which control hears of meanwhile, is no reason to refuse.
+ */
+static void a_request_that_waits_outlives_the_old_link(void **state)
+{
+	struct rvcm_wire_handshake request;
+	struct rvcm_shake shake;
+	struct rvcm_dev_qp *old;
+	WITH_LINK(true);
+
+	old = liar.qp;
+	victim.lazy = true;
+	liar.epoch++;
+	shake = liar_shake(&liar, RVCM_WIRE_REQUEST);
+	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
+	liar_request(&liar, &request);
+	liar.dev->ops->qp_close(old);
+	liar_pass(&liar, 10 * SIM_MS);
+	victim.lazy = false;
+	liar_pass(&liar, 10 * SIM_MS);
+	assert_int_equal(liar.last, RVCM_DEV_EVENT_ESTABLISHED);
+	assert_int_equal(victim.downs, 1);
+	victim_close(&victim, &liar);
+}
+
 /* The peer died, and came back with another incarnation; then a request of its former life arrives.
  */
 static void a_request_from_a_former_life(void **state)
@@ -491,6 +517,7 @@ int main(void)
 		cmocka_unit_test(a_request_that_lost_and_comes_late),
 		cmocka_unit_test(a_reply_tells_the_epochs_used),
 		cmocka_unit_test(an_abandoned_attempt_loses_nothing),
+		cmocka_unit_test(a_request_that_waits_outlives_the_old_link),
 		cmocka_unit_test(a_request_from_a_former_life),
 	};
 

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/plan.h"
+
+#include "unit/unit.h"
+
+#include "sim/watch.h"
+
+#define DRAIN_NS (60 * SIM_S)   /* in which everything must be over */
+#define ANY_OPEN 10u            /* receives for whatever comes, tagged or not, while draining */
+#define QUIET_NS (100 * SIM_MS) /* in which nothing has come: then nothing will */
+
+struct run {
+	const struct plan *plan;
+	struct plan_sums *sums;
+	struct world *w;
+	uint64_t silent_until; /* all links; 0 = they are not */
+	uint64_t paused_until[WORLD_ENGINES_MAX];
+	uint32_t restarts;
+};
+
+struct plan plan_of(uint64_t seed)
+{
+	struct plan plan = { .seed = seed, .steps = 150 + (int)(seed / 16 % 4) * 150 };
+
+	plan.unkind = seed & 1;
+	plan.faults = seed & 2;
+	plan.deaths = seed & 4;
+	plan.lulls = seed & 8;
+	plan.sleepy = seed / 16 & 1;
+	plan.end = seed % 23 == 0 ? PLAN_ABANDON : PLAN_DRAIN;
+	return plan;
+}
+
+static bool one_in(struct run *r, uint64_t n)
+{
+	return world_below(r->w, n) == 0;
+}
+
+/* -- faults ---------------------------------------------------------------------------------- */
+
+/* Of an engine that lives, or NULL. */
+static struct rvcm_dev *any_dev(struct run *r)
+{
+	struct world_engine *engine = r->w->engines[world_below(r->w, (uint64_t)r->w->n_engines)];
+
+	return engine ? engine->dev : NULL;
+}
+
+static void fault(struct run *r)
+{
+	struct rvcm_dev *dev = any_dev(r);
+
+	if (!dev)
+		return;
+	if (one_in(r, 4))
+		sim_dev_invalidate(dev);
+	else if (one_in(r, 4))
+		sim_dev_fail_call(dev, 1 + (uint32_t)world_below(r->w, 3), -12);
+	else
+		sim_links_break(r->w->net, dev, NULL);
+}
+
+/* -- lulls ----------------------------------------------------------------------------------- */
+
+/* Mostly shorter than any time-out; without faults always. */
+static uint64_t lull_ns(struct run *r)
+{
+	bool longer = r->plan->faults && one_in(r, 8);
+
+	return world_below(r->w, longer ? 3 * SIM_S : 100 * SIM_MS);
+}
+
+static void lull(struct run *r)
+{
+	struct world *w = r->w;
+	uint64_t until = sim_now(w->net) + lull_ns(r);
+	uint64_t i = world_below(w, (uint64_t)w->n_engines);
+
+	if (!w->engines[i])
+		return;
+	r->sums->lulls++;
+	switch (world_below(w, 4)) {
+	case 0:
+		w->engines[i]->data_until = until;
+		break;
+	case 1:
+		w->engines[i]->control_until = until;
+		break;
+	case 2:
+		sim_dev_pause(w->engines[i]->dev);
+		r->paused_until[i] = until;
+		break;
+	default:
+		sim_links_silence(w->net, w->engines[i]->dev, NULL);
+		r->silent_until = until;
+	}
+}
+
+static void end_lulls(struct run *r, uint64_t now)
+{
+	struct world *w = r->w;
+
+	if (r->silent_until && r->silent_until <= now) {
+		sim_links_heal(w->net, NULL, NULL);
+		r->silent_until = 0;
+	}
+	for (int i = 0; i < w->n_engines; i++) {
+		if (!r->paused_until[i] || r->paused_until[i] > now)
+			continue;
+		r->paused_until[i] = 0;
+		if (w->engines[i])
+			sim_dev_resume(w->engines[i]->dev);
+	}
+}
+
+/* -- deaths ---------------------------------------------------------------------------------- */
+
+static void close_or_reopen(struct run *r, struct world_ep *ep)
+{
+	if (ep->ep) {
+		world_ep_close(ep);
+		r->sums->closes++;
+	} else if (ep->life + 1 < WORLD_LIVES_MAX) {
+		world_ep_reopen(ep);
+	}
+}
+
+static void death(struct run *r)
+{
+	struct world *w = r->w;
+	int i = (int)world_below(w, (uint64_t)w->n_engines);
+	struct world_ep *ep = &w->eps[world_below(w, (uint64_t)w->n_eps)];
+
+	if (one_in(r, 2)) {
+		if (ep->engine)
+			close_or_reopen(r, ep);
+	} else if (w->engines[i]) {
+		r->paused_until[i] = 0;
+		world_kill(w, i, one_in(r, 2) ? SIM_KILL_HOST : SIM_KILL_PROCESS);
+		r->sums->kills++;
+	} else if (r->restarts < WORLD_LIVES_MAX / 2) {
+		r->restarts++;
+		world_restart(w, i);
+	}
+}
+
+/* -- talking --------------------------------------------------------------------------------- */
+
+static size_t some_room(struct world *w)
+{
+	return world_below(w, 20) ? WORLD_LENGTH_MAX : world_below(w, WORLD_LENGTH_MAX);
+}
+
+static void act(struct run *r)
+{
+	struct world *w = r->w;
+	struct world_ep *ep = &w->eps[world_below(w, (uint64_t)w->n_eps)];
+	int other = (int)world_below(w, (uint64_t)w->n_eps);
+
+	if (!ep->ep)
+		return;
+	ep->engine->data_wake = true;
+	switch (world_below(w, 16)) {
+	case 0:
+		world_peek(ep);
+		break;
+	case 1:
+		world_fetch_claimed(ep);
+		break;
+	case 2:
+	case 3:
+	case 4:
+	case 5:
+	case 6:
+	case 7:
+		if (ep->receives_open < w->receives_max)
+			world_receive(ep, one_in(r, 4) ? -1 : other, some_room(w));
+		break;
+	default:
+		world_send(ep, other);
+	}
+}
+
+static void trouble(struct run *r)
+{
+	end_lulls(r, sim_now(r->w->net));
+	if (r->plan->faults && one_in(r, 100))
+		fault(r);
+	if (r->plan->lulls && one_in(r, 50))
+		lull(r);
+	if (r->plan->deaths && one_in(r, 80))
+		death(r);
+}
+
+static void talk(struct run *r)
+{
+	for (int step = 0; step < r->plan->steps; step++) {
+		for (uint64_t i = world_below(r->w, 6); i > 0; i--)
+			act(r);
+		trouble(r);
+		/* Bursts, and pauses in which the engines keep up. */
+		for (uint64_t i = 1 + world_below(r->w, one_in(r, 20) ? 40 : 4); i > 0; i--)
+			world_turn(r->w);
+	}
+}
+
+/* -- the end --------------------------------------------------------------------------------- */
+
+static void all_is_well(struct run *r)
+{
+	struct world *w = r->w;
+
+	sim_unkind_end(w->net);
+	end_lulls(r, UINT64_MAX - 1);
+	for (int i = 0; i < w->n_engines; i++) {
+		if (!w->engines[i])
+			continue;
+		w->engines[i]->data_until = w->engines[i]->control_until = 0;
+		sim_dev_fail_call(w->engines[i]->dev, 0, 0);
+	}
+}
+
+static bool pending(struct world *w)
+{
+	for (int i = 0; i < w->n_eps; i++)
+		if (w->eps[i].ep && (w->eps[i].sends_open || w->eps[i].claims_open ||
+				     watch_ep_reading(w->eps[i].ep)))
+			return true;
+	/* What was injected may wait for its connection still. */
+	return !w->faulty && !world_all_got(w);
+}
+
+static uint64_t receive_all(struct world *w)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < w->n_eps; i++) {
+		struct world_ep *ep = &w->eps[i];
+		struct rvcm_ep_stats stats;
+
+		if (!ep->ep)
+			continue;
+		while (ep->any_open[0] < ANY_OPEN)
+			world_receive_any(ep, false);
+		while (ep->any_open[1] < ANY_OPEN)
+			world_receive_any(ep, true);
+		world_fetch_claimed(ep);
+		rvcm_ep_stats(ep->ep, &stats);
+		sum += stats.rx_msgs + stats.rx_errors + stats.self_msgs;
+		ep->engine->data_wake = true;
+	}
+	return sum;
+}
+
+static void say_pending(struct world *w)
+{
+	struct rvcm_list *pos;
+
+	for (int i = 0; i < w->n_eps; i++)
+		if (w->eps[i].ep)
+			rvcm_list_for_each (pos, &w->eps[i].sends) {
+				struct world_op *op = rvcm_container_of(pos, struct world_op, node);
+
+				if (!op->ended && op->flags & RVCM_EP_COMPLETION)
+					print_message("# pending: %d to %d, %llx, %zu bytes\n", i,
+						      op->to, (unsigned long long)op->data,
+						      op->length);
+			}
+}
+
+/* Receive whatever there is until nothing is pending and nothing comes any more. */
+static void drain(struct run *r)
+{
+	struct world *w = r->w;
+	uint64_t limit = sim_now(w->net) + DRAIN_NS, quiet = sim_now(w->net) + QUIET_NS;
+	uint64_t received = 0;
+
+	while (pending(w) || sim_now(w->net) < quiet) {
+		uint64_t sum = receive_all(w);
+
+		if (sum != received || pending(w))
+			quiet = sim_now(w->net) + QUIET_NS;
+		received = sum;
+		world_turn(w);
+		if (sim_now(w->net) < limit)
+			continue;
+		say_pending(w);
+		fail_msg("something does not end");
+	}
+}
+
+static void finish(struct run *r)
+{
+	struct world *w = r->w;
+
+	all_is_well(r);
+	if (r->plan->end == PLAN_ABANDON) {
+		for (int i = 0; i < w->n_eps; i++)
+			if (w->eps[i].ep)
+				rvcm_ep_shutdown(w->eps[i].ep);
+		return;
+	}
+	drain(r);
+	for (int i = 0; i < w->n_eps; i++) {
+		if (!w->eps[i].ep)
+			continue;
+		world_cancel(&w->eps[i]);
+		assert_int_equal(w->eps[i].receives_open, 0);
+		if (!w->faulty)
+			watch_ep_idle(w->eps[i].ep);
+	}
+	world_check_all(w);
+}
+
+static void add_up(struct run *r)
+{
+	const struct sim_stats *stats = sim_net_stats(r->w->net);
+	struct plan_sums *sums = r->sums;
+
+	sums->completions += r->w->completions;
+	sums->errors += r->w->errors;
+	sums->breaks += stats->breaks;
+	sums->replays += stats->replays;
+	sums->garbled += stats->garbled;
+	sums->late += stats->late;
+	for (int i = 0; i < r->w->n_eps; i++)
+		if (r->w->eps[i].ep && r->plan->end == PLAN_DRAIN)
+			world_ep_close(&r->w->eps[i]);
+	sums->tx_eager += r->w->tx_eager;
+	sums->tx_rndv += r->w->tx_rndv;
+	sums->rx_unexpected += r->w->rx_unexpected;
+}
+
+void plan_run(const struct plan *plan, struct plan_sums *sums)
+{
+	struct sim_conf conf = { .seed = plan->seed, .no_rnr = true, .live_keys = true };
+	struct run r = { .plan = plan, .sums = sums };
+
+	if (plan->unkind)
+		sim_unkind(&conf, plan->seed);
+	if (plan->faults) {
+		conf.break_ppm = 1000;
+		conf.op_error_ppm = 1000;
+		conf.connect_fail_ppm = 50000;
+	} else {
+		conf.garble_ppm = 0;
+		conf.retry_timeout_ns = 30 * SIM_S; /* lulls may add up */
+	}
+	r.w = world_open(&conf);
+	r.w->faulty = plan->faults || plan->deaths || plan->end == PLAN_ABANDON;
+	r.w->sleepy = plan->sleepy;
+	talk(&r);
+	finish(&r);
+	add_up(&r);
+	world_close(r.w);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens in one schedule of the engines: a seed is a plan, and a plan always the same run. */
+#ifndef RVCM_FABTESTS_SIM_PLAN_H
+#define RVCM_FABTESTS_SIM_PLAN_H
+
+#include "sim/world.h"
+
+enum plan_end {
+	PLAN_DRAIN,   /* faults stop, everything finishes, then all close */
+	PLAN_ABANDON, /* all close at once, with everything pending */
+};
+
+struct plan {
+	uint64_t seed;
+	bool unkind; /* the network: sim_unkind */
+	bool faults; /* links break, operations and connects fail, memory is unmapped */
+	bool deaths; /* endpoints close, processes die; both come back */
+	bool lulls;  /* threads, peers and links fall silent for a while */
+	bool sleepy; /* world.sleepy */
+	int steps;
+	enum plan_end end;
+};
+
+/* What the plans that were run came to, to see that they are worth something. */
+struct plan_sums {
+	uint64_t tx_eager, tx_rndv, rx_unexpected, completions, errors;
+	uint64_t breaks, kills, closes, lulls, replays, garbled, late;
+};
+
+/* A plan of any kind. */
+struct plan plan_of(uint64_t seed);
+
+/* Run it; what it came to is added to sums. */
+void plan_run(const struct plan *plan, struct plan_sums *sums);
+
+#endif

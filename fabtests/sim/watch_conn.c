@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unit/unit.h"
+
+#include "conn/conn_impl.h"
+#include "sim/watch.h"
+
+#define IMPLIES(a, b) assert_true(!(a) || (b))
+
+static const struct rvcm_buf *buf_of(struct rvcm_list *node)
+{
+	return rvcm_list_entry(node, struct rvcm_buf, replay);
+}
+
+/* The numbers of a list of messages count up from first; returns the next one. */
+static uint32_t follow(struct rvcm_list *messages, uint32_t first)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, messages) {
+		const struct rvcm_buf *buf = buf_of(pos);
+
+		assert_int_equal(buf->seq, first);
+		assert_true(buf->held && !buf->control);
+		first++;
+	}
+	return first;
+}
+
+static void watch_sending(struct rvcm_conn_full *conn)
+{
+	const struct rvcm_link *link = conn->link;
+
+	assert_int_equal(follow(&conn->pending, follow(&conn->replay, conn->tx_acked)),
+			 conn->tx_seq);
+	assert_false(rvcm_seq_before(conn->tx_limit, conn->tx_seq));
+	assert_true(link->posted - link->completed + conn->reads_inflight <= link->sq_depth);
+	assert_true(conn->reads_inflight <= RVCM_CONN_READS_MAX);
+}
+
+static void watch_conn(struct rvcm_conn_full *conn)
+{
+	assert_null(conn->reserved);
+	IMPLIES(conn->pub.up, conn->link && !conn->failed);
+	if (!conn->link || conn->failed) {
+		assert_true(rvcm_list_empty(&conn->replay) && rvcm_list_empty(&conn->pending));
+		assert_true(rvcm_list_empty(&conn->reads));
+		assert_int_equal(conn->reads_inflight, 0);
+		assert_int_equal(conn->reads_open, 0);
+		return;
+	}
+	watch_sending(conn);
+	assert_true(conn->rx_next - conn->rx_acked <= conn->rx_window);
+	assert_true(conn->rx_window <= conn->carrier->attr.window_max);
+}
+
+void watch_conns(struct rvcm_carrier *carrier)
+{
+	struct rvcm_hash_node *node = NULL;
+
+	while ((node = rvcm_hash_next(&carrier->conns, node)))
+		watch_conn(rvcm_container_of(node, struct rvcm_conn_full, node));
+}
+
+/* -- both ends ------------------------------------------------------------------------------- */
+
+static bool is_data(const void *data, size_t bytes)
+{
+	const struct rvcm_wire_frame *frame = data;
+
+	return bytes >= sizeof(*frame) && frame->kind == RVCM_WIRE_DATA;
+}
+
+static uint32_t length_of(struct rvcm_list *list)
+{
+	struct rvcm_list *pos;
+	uint32_t n = 0;
+
+	rvcm_list_for_each (pos, list)
+		n++;
+	return n;
+}
+
+static void watch_direction(struct rvcm_conn_full *from, struct rvcm_conn_full *to, bool broken)
+{
+	uint32_t under_way = from->tx_seq - length_of(&from->pending) - to->rx_next;
+	uint32_t seen = sim_qp_coming(to->link->qp, is_data);
+	uint32_t unsent = sim_qp_unsent(from->link->qp);
+
+	assert_false(rvcm_seq_before(from->tx_seq, to->rx_next));
+	assert_false(rvcm_seq_before(to->rx_next, to->rx_acked));
+	assert_false(rvcm_seq_before(to->rx_acked, from->tx_acked));
+	assert_false(rvcm_seq_before(to->rx_acked + to->rx_window, from->tx_limit));
+	assert_true(seen <= under_way);
+	IMPLIES(!broken, under_way <= seen + unsent);
+}
+
+static void watch_link(void *arg, struct rvcm_dev_qp *a, struct rvcm_dev_qp *b, bool broken)
+{
+	struct rvcm_conn_full *x = ((struct rvcm_link *)a->ctx)->conn;
+	struct rvcm_conn_full *y = ((struct rvcm_link *)b->ctx)->conn;
+
+	(void)arg;
+	if (!x || !y || x->failing || y->failing || x->failed || y->failed)
+		return;
+	watch_direction(x, y, broken);
+	watch_direction(y, x, broken);
+}
+
+void watch_links(struct sim_net *net)
+{
+	sim_links_each(net, watch_link, NULL);
+}
+
+/* -- the end --------------------------------------------------------------------------------- */
+
+void watch_carrier_empty(struct rvcm_carrier *carrier)
+{
+	assert_int_equal(rvcm_pool_used(&carrier->reads), 0);
+	assert_int_equal(rvcm_hash_count(&carrier->conns), 0);
+	for (unsigned int i = 0; i < RVCM_CONN_BUF_CLASSES; i++) {
+		struct rvcm_buf_class *class = &carrier->bufs.class[i];
+
+		assert_int_equal(length_of(&class->free), class->total);
+	}
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unit/unit.h"
+
+#include "proto/proto_impl.h"
+#include "sim/watch.h"
+
+struct census {
+	size_t sends;
+	size_t reading; /* receives that have matched and not completed */
+	size_t fins;
+	size_t helds;
+};
+
+static size_t length_of(struct rvcm_list *list)
+{
+	struct rvcm_list *pos;
+	size_t n = 0;
+
+	rvcm_list_for_each (pos, list)
+		n++;
+	return n;
+}
+
+static size_t cost(const struct rvcm_held *held)
+{
+	return held->kind == RVCM_HELD_EAGER ? sizeof(*held) + (size_t)held->length : 0;
+}
+
+/* Held messages of one peer, or claimed ones (peer NULL). Returns what those of count cost. */
+static size_t count_held(struct rvcm_list *list, const struct rvcm_peer *peer,
+			 struct census *census)
+{
+	struct rvcm_list *pos;
+	size_t bytes = 0;
+
+	rvcm_list_for_each (pos, list) {
+		struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);
+
+		if (peer && held->peer != peer)
+			continue;
+		bytes += cost(held);
+		census->helds++;
+		census->sends += held->kind == RVCM_HELD_SELF;
+	}
+	return bytes;
+}
+
+static void count_peer(struct rvcm_peer *peer, struct census *census)
+{
+	struct census claimed = { 0 };
+	size_t bytes;
+
+	census->sends += length_of(&peer->queued) + length_of(&peer->announced) +
+			 length_of(&peer->delivering);
+	census->reading += length_of(&peer->reading);
+	census->fins += length_of(&peer->fins);
+	bytes = count_held(&peer->held, NULL, census);
+	/* What is claimed counts against its peer until it is taken. */
+	bytes += count_held(&peer->ep->claimed, peer, &claimed);
+	assert_int_equal(bytes, peer->held_bytes);
+	/* Whoever waits is queued for something. */
+	if (!peer->waiting && peer->conn)
+		assert_true(rvcm_list_empty(&peer->queued) && rvcm_list_empty(&peer->fins));
+}
+
+void watch_ep(struct rvcm_ep *ep)
+{
+	struct census census = { 0 };
+	struct rvcm_list *pos;
+	size_t posted;
+
+	rvcm_list_for_each (pos, &ep->peers)
+		count_peer(rvcm_container_of(pos, struct rvcm_peer, node), &census);
+	count_held(&ep->claimed, NULL, &census);
+	posted = length_of(&ep->match[0].posted) + length_of(&ep->match[1].posted);
+	assert_int_equal(census.sends, ep->tx_count + ep->tx_parted);
+	assert_int_equal(census.sends, rvcm_pool_used(&ep->sends));
+	assert_int_equal(census.helds, rvcm_pool_used(&ep->helds));
+	assert_int_equal(posted + census.reading, ep->rx_count);
+	assert_int_equal(posted + census.reading + census.fins, rvcm_pool_used(&ep->recvs));
+	assert_true(ep->tx_count <= ep->tx_max);
+	assert_true(ep->rx_count <= ep->rx_max);
+}
+
+size_t watch_ep_reading(struct rvcm_ep *ep)
+{
+	struct rvcm_list *pos;
+	size_t n = 0;
+
+	rvcm_list_for_each (pos, &ep->peers)
+		n += length_of(&rvcm_container_of(pos, struct rvcm_peer, node)->reading);
+	return n;
+}
+
+void watch_ep_idle(struct rvcm_ep *ep)
+{
+	watch_ep(ep);
+	assert_int_equal(ep->tx_count, 0);
+	assert_int_equal(ep->rx_count, 0);
+	assert_int_equal(rvcm_pool_used(&ep->recvs), 0);
+	assert_int_equal(rvcm_pool_used(&ep->helds), 0);
+}
+
+void watch_engine_empty(struct rvcm_engine *engine)
+{
+	for (uint32_t i = 0; i < RVCM_STORE_CLASSES; i++)
+		assert_int_equal(rvcm_pool_used(&engine->store.pools[i]), 0);
+	watch_carrier_empty(engine->carrier);
+}

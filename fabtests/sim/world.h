@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Engines over simulated devices, in virtual time: up to four processes with one or two endpoints
+ * each, which send each other messages of all kinds. A message says in its CQ data which life of
+ * its sender it belongs to and its number in that stream; its length, tag and bytes follow from
+ * those.
+ *
+ * Checked at each completion: the operation had not ended before; length, tag and bytes are right;
+ * no earlier receive would have taken the message, no later one has taken an earlier message that
+ * this one would have; what a sender is told was received has been. Checked in each turn:
+ * sim/watch.h. Checked at the end: nothing is missing (where nothing failed), pending, or in use.
+ *
+ * An operation's memory is scribbled over and freed when it ends: whoever still uses it uses
+ * nonsense, or is seen by a sanitizer.
+ *
+ * A process that is killed goes on as a ghost on a dead device, only to free what it had; another
+ * one takes its place and its endpoints' names.
+ */
+#ifndef RVCM_FABTESTS_SIM_WORLD_H
+#define RVCM_FABTESTS_SIM_WORLD_H
+
+#include "base/list.h"
+#include "proto/proto.h"
+#include "sim/sim.h"
+
+#define WORLD_ENGINES_MAX 4
+#define WORLD_EPS_MAX     8
+#define WORLD_LIVES_MAX   8u
+#define WORLD_EAGER_MAX   1000u
+#define WORLD_INJECT_MAX  200u
+#define WORLD_LENGTH_MAX  20000u
+#define WORLD_TAG_CLASSES 3u
+
+struct world_op {
+	struct rvcm_list node; /* ep.receives, in the order of posting, or ep.sends */
+	struct rvcm_list old;  /* in world.old, once its endpoint is gone */
+	uint8_t *buf;
+	size_t length;  /* of buf */
+	uint32_t flags; /* enum rvcm_ep_flag */
+	bool send;
+	bool ended;
+	bool any;     /* of world_receive_any */
+	bool claimed; /* a receive that took its message with a peek, and has to fetch it */
+	enum rvcm_status status;
+	int to; /* of a send */
+	uint32_t to_life;
+	/* Of a receive: what it takes; and whose message it got, from < 0: none. */
+	uint64_t tag, ignore, source;
+	int from;
+	uint64_t data; /* life << 32 | number */
+};
+
+struct world_ep {
+	struct world *world;
+	int index;
+	uint32_t life;
+	struct world_engine *engine;
+	struct rvcm_ep *ep; /* NULL once closed, or killed */
+	struct rvcm_addr name;
+	struct rvcm_peer *peers[WORLD_EPS_MAX];
+	uint32_t sent[WORLD_EPS_MAX]; /* number of the next message to that one */
+	struct rvcm_list receives, sends;
+	uint32_t sends_open, receives_open, claims_open;
+	uint32_t any_open[2];                         /* receives of world_receive_any, by tagged */
+	uint8_t *got[WORLD_EPS_MAX][WORLD_LIVES_MAX]; /* by number */
+	uint32_t got_room[WORLD_EPS_MAX][WORLD_LIVES_MAX];
+};
+
+struct world_engine {
+	struct world *world;
+	struct rvcm_list node; /* world.ghosts */
+	struct rvcm_dev *dev;
+	struct rvcm_engine *engine;
+	struct rvcm_ep *eps[2]; /* a ghost's */
+	uint64_t seed;
+	bool data_wake, control_wake;       /* somebody called */
+	bool asleep;                        /* the data side */
+	uint64_t data_until, control_until; /* they compute, and do not look */
+	uint64_t control_next;
+};
+
+struct world {
+	struct sim_net *net;
+	struct rvcm_rng *rng;
+	bool faulty; /* operations may end in errors */
+	bool sleepy; /* who has nothing to do sleeps until woken */
+	int n_engines, n_eps;
+	struct world_engine *engines[WORLD_ENGINES_MAX];
+	struct rvcm_list ghosts;
+	struct world_ep eps[WORLD_EPS_MAX];
+	struct rvcm_list old;  /* operations of endpoints that are no more */
+	uint32_t receives_max; /* per endpoint, while talking */
+	uint64_t turns;
+	uint64_t completions, errors;
+	uint64_t tx_rndv, tx_eager, rx_unexpected;
+};
+
+static inline uint64_t world_below(struct world *w, uint64_t n)
+{
+	return rvcm_rng_below(w->rng, n);
+}
+
+/* -- world.c -- */
+
+/* What varies from world to world comes from the seed, which is conf's. */
+struct world *world_open(const struct sim_conf *conf);
+
+/* Endpoints that are still open are closed first. */
+void world_close(struct world *w);
+
+/* Everybody looks who is awake, then time goes on: to the next event, or further if all are idle.
+ */
+void world_turn(struct world *w);
+
+/* An endpoint closes in order; and is opened again under its name. */
+void world_ep_close(struct world_ep *ep);
+void world_ep_reopen(struct world_ep *ep);
+
+/* A process dies at once; and another takes its place. */
+void world_kill(struct world *w, int engine, enum sim_kill how);
+void world_restart(struct world *w, int engine);
+
+/* -- world_message.c: what a message is made of -- */
+
+uint64_t world_message_seed(int from, int to, uint64_t data);
+size_t world_message_length(uint64_t seed);
+/* RVCM_EP_TAGGED or not, and the tag. */
+uint32_t world_message_tag(uint64_t seed, int from, uint64_t *tag);
+void world_message_fill(uint64_t seed, uint8_t *buf, size_t bytes);
+/* The offset of the first wrong byte, or bytes. */
+size_t world_message_check(uint64_t seed, const uint8_t *buf, size_t bytes);
+
+/* -- world_op.c: operations -- */
+
+extern const struct rvcm_ep_sink world_sink;
+
+/* One operation of an endpoint that is open, with another one; it may be refused. */
+void world_send(struct world_ep *ep, int to);
+/* Post a receive for what from sends; from < 0: for anything. */
+void world_receive(struct world_ep *ep, int from, size_t room);
+/* A receive that takes every message, tagged or not. */
+void world_receive_any(struct world_ep *ep, bool tagged);
+/* Look at, claim or discard something; or fetch what was claimed. */
+void world_peek(struct world_ep *ep);
+void world_fetch_claimed(struct world_ep *ep);
+/* Cancel all that is posted, each once. */
+void world_cancel(struct world_ep *ep);
+
+/* -- world_check.c -- */
+
+/* op got the message that it says; is that its turn? */
+void world_check_order(struct world_ep *ep, const struct world_op *op);
+void world_got(struct world_ep *ep, int from, uint64_t data);
+bool world_has(const struct world_ep *ep, int from, uint64_t data);
+/* A send ended well whose end tells that it was received. */
+void world_check_received(struct world *w, int from, const struct world_op *op);
+/* In the end: sends that were confirmed have been received, and where nothing failed, all. */
+void world_check_all(struct world *w);
+/* Has everything that was sent been received? */
+bool world_all_got(struct world *w);
+
+#endif

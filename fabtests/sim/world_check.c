@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What messages arrived, and in which order. */
+#include "unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/world.h"
+
+#define LOOK_MAX 200 /* receives on either side */
+
+static bool would_take(const struct world_op *op, int from, uint32_t tagged, uint64_t tag)
+{
+	if ((op->flags & RVCM_EP_TAGGED) != tagged)
+		return false;
+	if (op->source != RVCM_EP_SOURCE_NONE && op->source != 100 + (uint64_t)from)
+		return false;
+	return !tagged || ((op->tag ^ tag) & ~op->ignore) == 0;
+}
+
+static bool has_message(const struct world_op *op)
+{
+	return op->from >= 0;
+}
+
+/* Was late, posted after early, given an earlier message that early would have taken? */
+static void check_pair(struct world_ep *ep, const struct world_op *early,
+		       const struct world_op *late)
+{
+	uint64_t seed, tag;
+	uint32_t tagged;
+
+	if (early->from != late->from || early->data < late->data)
+		return;
+	if (early->data == late->data)
+		fail_msg("message %llx from %d to %d came twice", (unsigned long long)early->data,
+			 early->from, ep->index);
+	seed = world_message_seed(late->from, ep->index, late->data);
+	tagged = world_message_tag(seed, late->from, &tag);
+	if (would_take(early, late->from, tagged, tag))
+		fail_msg("message %llx from %d to %d went to a receive posted later than that "
+			 "which got %llx",
+			 (unsigned long long)late->data, late->from, ep->index,
+			 (unsigned long long)early->data);
+}
+
+void world_check_order(struct world_ep *ep, const struct world_op *op)
+{
+	const struct rvcm_list *pos = op->node.prev;
+
+	for (int i = 0; i < LOOK_MAX && pos != &ep->receives; i++, pos = pos->prev) {
+		const struct world_op *other = rvcm_container_of(pos, struct world_op, node);
+
+		if (has_message(other))
+			check_pair(ep, other, op);
+	}
+	pos = op->node.next;
+	for (int i = 0; i < LOOK_MAX && pos != &ep->receives; i++, pos = pos->next) {
+		const struct world_op *other = rvcm_container_of(pos, struct world_op, node);
+
+		if (has_message(other))
+			check_pair(ep, op, other);
+	}
+}
+
+/* -- which have arrived ---------------------------------------------------------------------- */
+
+void world_got(struct world_ep *ep, int from, uint64_t data)
+{
+	uint32_t life = (uint32_t)(data >> 32), number = (uint32_t)data;
+	uint8_t **got;
+	uint32_t *room;
+
+	assert_in_range(life, 0, WORLD_LIVES_MAX - 1);
+	assert_in_range(number, 0, 100000);
+	got = &ep->got[from][life];
+	room = &ep->got_room[from][life];
+	if (number >= *room) {
+		uint32_t more = number + 64;
+
+		*got = realloc(*got, more);
+		assert_non_null(*got);
+		memset(*got + *room, 0, more - *room);
+		*room = more;
+	}
+	if ((*got)[number])
+		fail_msg("message %llx from %d to %d came twice", (unsigned long long)data, from,
+			 ep->index);
+	(*got)[number] = 1;
+}
+
+bool world_has(const struct world_ep *ep, int from, uint64_t data)
+{
+	uint32_t life = (uint32_t)(data >> 32), number = (uint32_t)data;
+
+	return number < ep->got_room[from][life] && ep->got[from][life][number];
+}
+
+void world_check_received(struct world *w, int from, const struct world_op *op)
+{
+	const struct world_ep *to = &w->eps[op->to];
+
+	if (!to->ep || to->life != op->to_life || world_has(to, from, op->data))
+		return;
+	fail_msg("message %llx from %d to %d was not received, but its sender was told so",
+		 (unsigned long long)op->data, from, op->to);
+}
+
+static bool all_got_from(struct world_ep *ep, int from)
+{
+	const struct world_ep *sender = &ep->world->eps[from];
+
+	for (uint32_t n = 0; n < sender->sent[ep->index]; n++)
+		if (!world_has(ep, from, (uint64_t)sender->life << 32 | n))
+			return false;
+	return true;
+}
+
+bool world_all_got(struct world *w)
+{
+	for (int to = 0; to < w->n_eps; to++)
+		for (int from = 0; from < w->n_eps; from++)
+			if (!all_got_from(&w->eps[to], from))
+				return false;
+	return true;
+}
+
+static void check_confirmed(struct world *w, int from)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &w->eps[from].sends) {
+		const struct world_op *op = rvcm_container_of(pos, struct world_op, node);
+
+		if (op->ended && op->status == RVCM_STATUS_OK && op->flags & RVCM_EP_DELIVERED)
+			world_check_received(w, from, op);
+	}
+}
+
+void world_check_all(struct world *w)
+{
+	for (int i = 0; i < w->n_eps; i++)
+		check_confirmed(w, i);
+	if (!w->faulty)
+		assert_true(world_all_got(w));
+}
