@@ -57,7 +57,7 @@ static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, const struct rv
 	if (seed % 5 == 0)
 		conf.attr.sq_depth_max = 2 + (uint32_t)(seed / 5 % 16);
 	if (seed % 7 < 2)
-		conf.attr.message_bytes_max = 3000;
+		conf.attr.message_bytes_max = WORLD_LONE_MAX + 100;
 	if (seed % 11 < 3)
 		conf.attr.inline_bytes_max = 0;
 	return sim_dev_open(w->net, &conf);
@@ -72,7 +72,7 @@ static struct world_engine *engine_open(struct world *w, uint64_t seed,
 		.carrier = {
 			.devs = &engine->dev,
 			.n_devs = 1,
-			.message_bytes_max = WORLD_EAGER_MAX + 24,
+			.message_bytes_max = WORLD_LONE_MAX + 24,
 			.window_max = windows[seed % 5],
 			.hold = seed % 13 < 9,
 			.connect_timeout_ns = 8 * SIM_S,
@@ -81,6 +81,7 @@ static struct world_engine *engine_open(struct world *w, uint64_t seed,
 			.env = { env_now, env_random, wake_data, wake_control, engine },
 		},
 		.eager_bytes_max = WORLD_EAGER_MAX,
+		.eager_lone_bytes_max = seed % 2 ? WORLD_LONE_MAX : 0,
 		.unexpected_bytes_max = seed % 3 ? 1 << 20 : 4000,
 	};
 

@@ -27,6 +27,7 @@
 #define WORLD_EPS_MAX     8
 #define WORLD_LIVES_MAX   8u
 #define WORLD_EAGER_MAX   1000u
+#define WORLD_LONE_MAX    4000u /* eager if alone, in some engines */
 #define WORLD_INJECT_MAX  200u
 #define WORLD_LENGTH_MAX  20000u
 #define WORLD_TAG_CLASSES 3u

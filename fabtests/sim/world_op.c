@@ -85,7 +85,7 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	else if (fine)
 		assert_true(op->flags & RVCM_EP_COMPLETION);
 	/* A FIN tells that the receiver has it all; to ourselves there is none. */
-	if (fine && op->send && op->length > WORLD_EAGER_MAX && op->to != ep->index)
+	if (fine && op->send && op->length > WORLD_LONE_MAX && op->to != ep->index)
 		world_check_received(ep->world, ep->index, op);
 	if (!fine && comp->status != RVCM_STATUS_CANCELED) {
 		if (!ep->world->faulty)

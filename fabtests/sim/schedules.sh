@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# schedules: run the simulations over many seeds, several processes at a time.  Prints TAP, one test per range of seeds.
+# schedules.sh: run the simulations over many seeds, several processes at a time.  Prints TAP, one test per range of seeds.
 #
 # Environment:
 #   SCHEDULES       how many, of each program; default 10000
