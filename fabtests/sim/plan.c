@@ -43,7 +43,7 @@ static struct rvcm_dev *any_dev(struct run *r)
 {
 	struct world_engine *engine = r->w->engines[world_below(r->w, (uint64_t)r->w->n_engines)];
 
-	return engine ? engine->dev : NULL;
+	return engine ? engine->devs[world_below(r->w, engine->n_devs)] : NULL;
 }
 
 static void fault(struct run *r)
@@ -87,11 +87,11 @@ static void lull(struct run *r)
 		w->engines[i]->control_until = until;
 		break;
 	case 2:
-		sim_dev_pause(w->engines[i]->dev);
+		world_each_dev(w->engines[i], sim_dev_pause);
 		r->paused_until[i] = until;
 		break;
 	default:
-		sim_links_silence(w->net, w->engines[i]->dev, NULL);
+		sim_links_silence(w->net, w->engines[i]->devs[0], NULL);
 		r->silent_until = until;
 	}
 }
@@ -109,7 +109,7 @@ static void end_lulls(struct run *r, uint64_t now)
 			continue;
 		r->paused_until[i] = 0;
 		if (w->engines[i])
-			sim_dev_resume(w->engines[i]->dev);
+			world_each_dev(w->engines[i], sim_dev_resume);
 	}
 }
 
@@ -206,6 +206,11 @@ static void talk(struct run *r)
 
 /* -- the end --------------------------------------------------------------------------------- */
 
+static void spare(struct rvcm_dev *dev)
+{
+	sim_dev_fail_call(dev, 0, 0);
+}
+
 static void all_is_well(struct run *r)
 {
 	struct world *w = r->w;
@@ -216,7 +221,7 @@ static void all_is_well(struct run *r)
 		if (!w->engines[i])
 			continue;
 		w->engines[i]->data_until = w->engines[i]->control_until = 0;
-		sim_dev_fail_call(w->engines[i]->dev, 0, 0);
+		world_each_dev(w->engines[i], spare);
 	}
 }
 

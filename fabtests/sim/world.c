@@ -41,15 +41,14 @@ static void wake_control(void *ctx)
 
 /* Devices as there are: RoCE's, iWARP's that are through before anything has arrived, short ones.
  */
-static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, const struct rvcm_addr *addr)
+static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, struct rvcm_addr *addr)
 {
 	struct sim_dev_conf conf;
 
 	sim_dev_conf_init(w->net, &conf, false);
-	if (addr) {
+	if (addr->family)
 		conf.attr.addr = *addr;
-		conf.attr.addr.port = 0;
-	}
+	*addr = conf.attr.addr;
 	if (seed % 3) {
 		conf.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_PLACED;
 		conf.early = seed % 3 == 1 ? SIM_EARLY_ALWAYS : SIM_EARLY_RANDOM;
@@ -63,15 +62,15 @@ static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, const struct rv
 	return sim_dev_open(w->net, &conf);
 }
 
-static struct world_engine *engine_open(struct world *w, uint64_t seed,
-					const struct rvcm_addr *addr)
+static struct world_engine *engine_open(struct world *w, int index)
 {
 	static const uint32_t windows[] = { 1, 3, 5, 16, 64 };
 	struct world_engine *engine = calloc(1, sizeof(*engine));
+	uint64_t seed = world_below(w, 1u << 30);
 	struct rvcm_engine_attr attr = {
 		.carrier = {
-			.devs = &engine->dev,
-			.n_devs = 1,
+			.devs = engine->devs,
+			.n_devs = seed % 17 < 4 ? 2 : 1,
 			.message_bytes_max = WORLD_LONE_MAX + 24,
 			.window_max = windows[seed % 5],
 			.hold = seed % 13 < 9,
@@ -86,8 +85,9 @@ static struct world_engine *engine_open(struct world *w, uint64_t seed,
 	};
 
 	engine->world = w;
-	engine->seed = seed;
-	engine->dev = dev_open(w, seed, addr);
+	engine->n_devs = attr.carrier.n_devs;
+	for (uint32_t i = 0; i < engine->n_devs; i++)
+		engine->devs[i] = dev_open(w, seed, &w->dev_addrs[index][i]);
 	engine->data_wake = engine->control_wake = true;
 	assert_int_equal(rvcm_engine_open(&attr, &engine->engine), 0);
 	return engine;
@@ -136,7 +136,7 @@ struct world *world_open(const struct sim_conf *conf)
 	w->n_engines = 2 + (int)(seed % 3);
 	w->n_eps = w->n_engines * (world_below(w, 3) ? 1 : 2);
 	for (int i = 0; i < w->n_engines; i++)
-		w->engines[i] = engine_open(w, world_below(w, 1u << 30), NULL);
+		w->engines[i] = engine_open(w, i);
 	for (int i = 0; i < w->n_eps; i++) {
 		w->eps[i].world = w;
 		w->eps[i].index = i;
@@ -150,13 +150,27 @@ struct world *world_open(const struct sim_conf *conf)
 
 /* -- time ------------------------------------------------------------------------------------ */
 
+void world_each_dev(struct world_engine *engine, void (*fn)(struct rvcm_dev *dev))
+{
+	for (uint32_t i = 0; i < engine->n_devs; i++)
+		fn(engine->devs[i]);
+}
+
+bool world_any_dev(const struct world_engine *engine, bool (*is)(const struct rvcm_dev *dev))
+{
+	for (uint32_t i = 0; i < engine->n_devs; i++)
+		if (is(engine->devs[i]))
+			return true;
+	return false;
+}
+
 /* Returns how much there was to do. */
 static int look(struct world_engine *engine)
 {
 	struct rvcm_carrier *carrier = rvcm_engine_carrier(engine->engine);
 	int n;
 
-	if (engine->asleep && !engine->data_wake && !sim_dev_fired(engine->dev))
+	if (engine->asleep && !engine->data_wake && !world_any_dev(engine, sim_dev_fired))
 		return 0;
 	engine->asleep = false;
 	engine->data_wake = false;
@@ -171,7 +185,7 @@ static uint64_t serve(struct world_engine *engine)
 {
 	struct world *w = engine->world;
 	uint64_t now = sim_now(w->net), at = UINT64_MAX;
-	bool control = !w->sleepy || engine->control_wake || sim_dev_busy(engine->dev) ||
+	bool control = !w->sleepy || engine->control_wake || world_any_dev(engine, sim_dev_busy) ||
 		       engine->control_next <= now;
 
 	if (now < engine->control_until) {
@@ -280,10 +294,15 @@ void world_ep_close(struct world_ep *ep)
 	retire(ep);
 }
 
+static void spare(struct rvcm_dev *dev)
+{
+	sim_dev_fail_call(dev, 0, 0);
+}
+
 void world_ep_reopen(struct world_ep *ep)
 {
 	ep->life++;
-	sim_dev_fail_call(ep->engine->dev, 0, 0); /* it was meant for another call */
+	world_each_dev(ep->engine, spare); /* the failure was meant for another call */
 	ep_open(ep);
 	learn_peers(ep);
 }
@@ -292,7 +311,8 @@ static void engine_close(struct world_engine *engine)
 {
 	watch_engine_empty(engine->engine);
 	rvcm_engine_close(engine->engine);
-	engine->dev->ops->close(engine->dev);
+	for (uint32_t i = 0; i < engine->n_devs; i++)
+		engine->devs[i]->ops->close(engine->devs[i]);
 	free(engine);
 }
 
@@ -314,8 +334,9 @@ void world_kill(struct world *w, int index, enum sim_kill how)
 	struct world_engine *engine = w->engines[index];
 	int n = 0;
 
-	sim_dev_resume(engine->dev);
-	sim_dev_kill(engine->dev, how);
+	world_each_dev(engine, sim_dev_resume);
+	for (uint32_t i = 0; i < engine->n_devs; i++)
+		sim_dev_kill(engine->devs[i], how);
 	w->engines[index] = NULL;
 	for (int i = 0; i < w->n_eps; i++) {
 		struct world_ep *ep = &w->eps[i];
@@ -334,7 +355,7 @@ void world_kill(struct world *w, int index, enum sim_kill how)
 
 void world_restart(struct world *w, int index)
 {
-	struct world_engine *engine = engine_open(w, world_below(w, 1u << 30), &w->eps[index].name);
+	struct world_engine *engine = engine_open(w, index);
 
 	w->engines[index] = engine;
 	for (int i = index; i < w->n_eps; i += w->n_engines) {

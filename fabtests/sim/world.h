@@ -25,6 +25,7 @@
 
 #define WORLD_ENGINES_MAX 4
 #define WORLD_EPS_MAX     8
+#define WORLD_DEVS_MAX    2u
 #define WORLD_LIVES_MAX   8u
 #define WORLD_EAGER_MAX   1000u
 #define WORLD_LONE_MAX    4000u /* eager if alone, in some engines */
@@ -70,10 +71,10 @@ struct world_ep {
 struct world_engine {
 	struct world *world;
 	struct rvcm_list node; /* world.ghosts */
-	struct rvcm_dev *dev;
+	struct rvcm_dev *devs[WORLD_DEVS_MAX];
+	uint32_t n_devs;
 	struct rvcm_engine *engine;
-	struct rvcm_ep *eps[2]; /* a ghost's */
-	uint64_t seed;
+	struct rvcm_ep *eps[2];             /* a ghost's */
 	bool data_wake, control_wake;       /* somebody called */
 	bool asleep;                        /* the data side */
 	uint64_t data_until, control_until; /* they compute, and do not look */
@@ -87,6 +88,7 @@ struct world {
 	bool sleepy; /* who has nothing to do sleeps until woken */
 	int n_engines, n_eps;
 	struct world_engine *engines[WORLD_ENGINES_MAX];
+	struct rvcm_addr dev_addrs[WORLD_ENGINES_MAX][WORLD_DEVS_MAX]; /* of every life */
 	struct rvcm_list ghosts;
 	struct world_ep eps[WORLD_EPS_MAX];
 	struct rvcm_list old;  /* operations of endpoints that are no more */
@@ -112,6 +114,10 @@ void world_close(struct world *w);
 /* Everybody looks who is awake, then time goes on: to the next event, or further if all are idle.
  */
 void world_turn(struct world *w);
+
+/* Do something to each device of an engine; and: is it true of one? */
+void world_each_dev(struct world_engine *engine, void (*fn)(struct rvcm_dev *dev));
+bool world_any_dev(const struct world_engine *engine, bool (*is)(const struct rvcm_dev *dev));
 
 /* An endpoint closes in order; and is opened again under its name. */
 void world_ep_close(struct world_ep *ep);
