@@ -173,7 +173,9 @@ static void act(struct run *r)
 	case 5:
 	case 6:
 	case 7:
-		if (ep->receives_open < w->receives_max)
+		if (ep->receives_open < w->receives_max && one_in(r, 8))
+			world_receive_multi(ep, other);
+		else if (ep->receives_open < w->receives_max)
 			world_receive(ep, one_in(r, 4) ? -1 : other, some_room(w));
 		break;
 	default:

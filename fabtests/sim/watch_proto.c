@@ -4,11 +4,17 @@
 #include "proto/proto_impl.h"
 #include "sim/watch.h"
 
+#define BUFFERS_MAX 64u
+
 struct census {
 	size_t sends;
 	size_t reading; /* receives that have matched and not completed */
+	size_t shares;  /* of buffers for many messages, likewise */
 	size_t fins;
 	size_t helds;
+	size_t spares;                                /* shares that wait for a message */
+	const struct rvcm_recv *buffers[BUFFERS_MAX]; /* not posted any more, with shares */
+	size_t n_buffers;
 };
 
 static size_t length_of(struct rvcm_list *list)
@@ -45,6 +51,39 @@ static size_t count_held(struct rvcm_list *list, const struct rvcm_peer *peer,
 	return bytes;
 }
 
+static void count_reading(struct rvcm_list *reading, struct census *census)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, reading) {
+		const struct rvcm_recv *owner =
+			rvcm_container_of(pos, struct rvcm_recv, node)->owner;
+		size_t i = 0;
+
+		census->reading += !owner;
+		census->shares += !!owner;
+		if (!owner || !rvcm_list_empty(&owner->match.item.all))
+			continue;
+		while (i < census->n_buffers && census->buffers[i] != owner)
+			i++;
+		assert_true(i < BUFFERS_MAX);
+		census->buffers[i] = owner;
+		census->n_buffers += i == census->n_buffers;
+	}
+}
+
+static size_t count_posted(struct rvcm_list *posted, struct census *census)
+{
+	struct rvcm_list *pos;
+	size_t n = 0;
+
+	rvcm_list_for_each (pos, posted) {
+		n++;
+		census->spares += rvcm_match_recv_of(pos)->stays;
+	}
+	return n;
+}
+
 static void count_peer(struct rvcm_peer *peer, struct census *census)
 {
 	struct census claimed = { 0 };
@@ -52,7 +91,7 @@ static void count_peer(struct rvcm_peer *peer, struct census *census)
 
 	census->sends += length_of(&peer->queued) + length_of(&peer->announced) +
 			 length_of(&peer->delivering);
-	census->reading += length_of(&peer->reading);
+	count_reading(&peer->reading, census);
 	census->fins += length_of(&peer->fins);
 	bytes = count_held(&peer->held, NULL, census);
 	/* What is claimed counts against its peer until it is taken. */
@@ -72,12 +111,14 @@ void watch_ep(struct rvcm_ep *ep)
 	rvcm_list_for_each (pos, &ep->peers)
 		count_peer(rvcm_container_of(pos, struct rvcm_peer, node), &census);
 	count_held(&ep->claimed, NULL, &census);
-	posted = length_of(&ep->match[0].posted) + length_of(&ep->match[1].posted);
+	posted = count_posted(&ep->match[0].posted, &census) +
+		 count_posted(&ep->match[1].posted, &census);
 	assert_int_equal(census.sends, ep->tx_count + ep->tx_parted);
 	assert_int_equal(census.sends, rvcm_pool_used(&ep->sends));
 	assert_int_equal(census.helds, rvcm_pool_used(&ep->helds));
-	assert_int_equal(posted + census.reading, ep->rx_count);
-	assert_int_equal(posted + census.reading + census.fins, rvcm_pool_used(&ep->recvs));
+	assert_int_equal(posted + census.reading + census.n_buffers, ep->rx_count);
+	assert_int_equal(ep->rx_count + census.shares + census.spares + census.fins,
+			 rvcm_pool_used(&ep->recvs));
 	assert_true(ep->tx_count <= ep->tx_max);
 	assert_true(ep->rx_count <= ep->rx_max);
 }

@@ -372,6 +372,7 @@ static void free_old(struct world *w)
 		struct world_op *op = rvcm_container_of(node, struct world_op, old);
 
 		free(op->buf);
+		free(op->marks);
 		free(op);
 	}
 }
@@ -391,6 +392,8 @@ void world_close(struct world *w)
 	for (int i = 0; i < w->n_engines; i++)
 		if (w->engines[i])
 			engine_close(w->engines[i]);
+	for (int i = 0; i < w->n_eps; i++)
+		assert_int_equal(w->eps[i].reserved, 0);
 	free_old(w);
 	sim_net_close(w->net);
 	free(w);

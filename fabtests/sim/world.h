@@ -41,7 +41,11 @@ struct world_op {
 	uint32_t flags; /* enum rvcm_ep_flag */
 	bool send;
 	bool ended;
-	bool any;     /* of world_receive_any */
+	bool any;                     /* of world_receive_any */
+	const struct rvcm_list *list; /* that node is on */
+	uint8_t *marks;               /* of a MULTI buffer: which bytes were given out */
+	const struct world_op *owner; /* of a message in such a buffer: that, and where */
+	size_t at;
 	bool claimed; /* a receive that took its message with a peek, and has to fetch it */
 	enum rvcm_status status;
 	int to; /* of a send */
@@ -63,7 +67,8 @@ struct world_ep {
 	uint32_t sent[WORLD_EPS_MAX]; /* number of the next message to that one */
 	struct rvcm_list receives, sends;
 	uint32_t sends_open, receives_open, claims_open;
-	uint32_t any_open[2];                         /* receives of world_receive_any, by tagged */
+	int64_t reserved;     /* completions of MULTI receives; those of former lives count along */
+	uint32_t any_open[2]; /* receives of world_receive_any, by tagged */
 	uint8_t *got[WORLD_EPS_MAX][WORLD_LIVES_MAX]; /* by number */
 	uint32_t got_room[WORLD_EPS_MAX][WORLD_LIVES_MAX];
 };
@@ -152,6 +157,17 @@ void world_peek(struct world_ep *ep);
 void world_fetch_claimed(struct world_ep *ep);
 /* Cancel all that is posted, each once. */
 void world_cancel(struct world_ep *ep);
+struct world_op *world_op_new(struct rvcm_list *list, bool send, size_t length);
+/* The operation was refused with rc, for want of room. */
+void world_op_undo(struct world_op *op, int rc);
+
+/* -- world_multi.c: receives of many messages -- */
+
+int world_reserve(void *ctx);
+void world_unreserve(void *ctx);
+void world_receive_multi(struct world_ep *ep, int from);
+/* A message has arrived in such a buffer, and is right. */
+void world_multi_took(struct world_ep *ep, struct world_op *op, const struct rvcm_ep_comp *comp);
 
 /* -- world_check.c -- */
 

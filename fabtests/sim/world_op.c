@@ -22,18 +22,24 @@ static void check_message(struct world_ep *ep, struct world_op *op, const struct
 	assert_in_range(from, 0, ep->world->n_eps - 1);
 	seed = world_message_seed(from, ep->index, comp->data);
 	tagged = world_message_tag(seed, from, &tag);
-	assert_int_equal(comp->flags, tagged | RVCM_EP_CQ_DATA);
+	assert_int_equal(comp->flags & ~(uint32_t)RVCM_EP_RELEASED,
+			 tagged | RVCM_EP_CQ_DATA | (op->flags & RVCM_EP_MULTI));
 	assert_int_equal(comp->tag, tag);
 	assert_int_equal(comp->length + comp->overflow, world_message_length(seed));
 	assert_true(comp->length <= op->length);
 	assert_int_equal(comp->status == RVCM_STATUS_TRUNCATED, comp->overflow != 0);
-	wrong = world_message_check(seed, op->buf, comp->length);
+	assert_true(op->flags & RVCM_EP_MULTI || comp->buf == op->buf || op->length == 0);
+	wrong = world_message_check(seed, comp->length ? comp->buf : op->buf, comp->length);
 	if (wrong != comp->length)
 		fail_msg("byte %zu of %zu of message %llx from %d to %d", wrong, comp->length,
 			 (unsigned long long)comp->data, from, ep->index);
 	if (op->claimed) { /* its turn was when it was claimed */
 		assert_int_equal(op->from, from);
 		assert_int_equal(op->data, comp->data);
+		return;
+	}
+	if (op->flags & RVCM_EP_MULTI) {
+		world_multi_took(ep, op, comp);
 		return;
 	}
 	op->from = from;
@@ -47,7 +53,8 @@ static void release(struct world_op *op)
 	if (op->buf)
 		memset(op->buf, SCRIBBLE, op->length);
 	free(op->buf);
-	op->buf = NULL;
+	free(op->marks);
+	op->buf = op->marks = NULL;
 }
 
 static bool is_silent(const struct world_op *op)
@@ -93,7 +100,9 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 				 comp->text ? comp->text : "");
 		ep->world->errors++;
 	}
-	end(ep, op);
+	ep->reserved -= !!(comp->flags & RVCM_EP_MULTI);
+	if (!(op->flags & RVCM_EP_MULTI) || op->send || comp->flags & RVCM_EP_RELEASED)
+		end(ep, op);
 }
 
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
@@ -106,11 +115,16 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return RVCM_EP_SOURCE_NONE;
 }
 
-const struct rvcm_ep_sink world_sink = { .complete = complete, .source = source };
+const struct rvcm_ep_sink world_sink = {
+	.complete = complete,
+	.source = source,
+	.reserve = world_reserve,
+	.unreserve = world_unreserve,
+};
 
 /* -- operations ------------------------------------------------------------------------------ */
 
-static struct world_op *op_new(struct rvcm_list *list, bool send, size_t length)
+struct world_op *world_op_new(struct rvcm_list *list, bool send, size_t length)
 {
 	struct world_op *op = calloc(1, sizeof(*op));
 
@@ -118,16 +132,17 @@ static struct world_op *op_new(struct rvcm_list *list, bool send, size_t length)
 	op->length = length;
 	op->buf = malloc(length ? length : 1);
 	op->from = -1;
+	op->list = list;
 	rvcm_list_add_tail(list, &op->node);
 	return op;
 }
 
-/* The operation was refused, for want of room. */
-static void op_undo(struct world_op *op, int rc)
+void world_op_undo(struct world_op *op, int rc)
 {
 	assert_int_equal(rc, -EAGAIN);
 	rvcm_list_del(&op->node);
 	free(op->buf);
+	free(op->marks);
 	free(op);
 }
 
@@ -166,7 +181,7 @@ void world_send(struct world_ep *ep, int to)
 	struct world *w = ep->world;
 	uint64_t data = (uint64_t)ep->life << 32 | ep->sent[to];
 	uint64_t seed = world_message_seed(ep->index, to, data);
-	struct world_op *op = op_new(&ep->sends, true, world_message_length(seed));
+	struct world_op *op = world_op_new(&ep->sends, true, world_message_length(seed));
 	struct rvcm_ep_iov iov[RVCM_EP_IOV_MAX];
 	struct rvcm_ep_tx tx = {
 		.peer = ep->peers[to],
@@ -187,7 +202,7 @@ void world_send(struct world_ep *ep, int to)
 	rc = rvcm_ep_send(ep->ep, &tx);
 	if (rc) {
 		ep->sends_open -= !is_silent(op);
-		op_undo(op, rc);
+		world_op_undo(op, rc);
 		return;
 	}
 	ep->sent[to]++;
@@ -220,7 +235,7 @@ static void post(struct world_ep *ep, struct world_op *op)
 	if (rc) {
 		ep->receives_open--;
 		ep->any_open[op->flags & RVCM_EP_TAGGED] -= op->any;
-		op_undo(op, rc);
+		world_op_undo(op, rc);
 	}
 }
 
@@ -256,7 +271,7 @@ static void choose(struct world *w, struct world_op *op, int from)
 
 void world_receive(struct world_ep *ep, int from, size_t room)
 {
-	struct world_op *op = op_new(&ep->receives, false, room);
+	struct world_op *op = world_op_new(&ep->receives, false, room);
 
 	choose(ep->world, op, from);
 	post(ep, op);
@@ -264,7 +279,7 @@ void world_receive(struct world_ep *ep, int from, size_t room)
 
 void world_receive_any(struct world_ep *ep, bool tagged)
 {
-	struct world_op *op = op_new(&ep->receives, false, WORLD_LENGTH_MAX);
+	struct world_op *op = world_op_new(&ep->receives, false, WORLD_LENGTH_MAX);
 
 	op->flags = RVCM_EP_COMPLETION | (tagged ? RVCM_EP_TAGGED : 0);
 	op->source = RVCM_EP_SOURCE_NONE;
@@ -300,7 +315,7 @@ void world_peek(struct world_ep *ep)
 {
 	struct world *w = ep->world;
 	enum rvcm_ep_look look = (enum rvcm_ep_look)world_below(w, 3);
-	struct world_op *op = op_new(&ep->receives, false, WORLD_LENGTH_MAX);
+	struct world_op *op = world_op_new(&ep->receives, false, WORLD_LENGTH_MAX);
 	struct rvcm_ep_found found;
 	struct rvcm_ep_iov iov[RVCM_EP_IOV_MAX];
 	struct rvcm_ep_rx rx;
@@ -313,7 +328,7 @@ void world_peek(struct world_ep *ep)
 		check_found(ep, &found);
 	if (rc || look == RVCM_EP_LOOK) {
 		assert_true(rc == 0 || rc == -ENOENT || rc == -EAGAIN);
-		op_undo(op, -EAGAIN);
+		world_op_undo(op, -EAGAIN);
 		return;
 	}
 	took(ep, op, &found);

@@ -258,6 +258,28 @@ static void a_lost_peer_ends_its_shares(void **state)
 	world_close(w);
 }
 
+/* It still sends what it had injected when a peer is lost; of its receives there is no word more.
+ */
+static void a_closing_endpoint_tells_nothing(void **state)
+{
+	struct world *w = open_world();
+	uint8_t out[10] = { 0 }, in[1000];
+
+	(void)state;
+	world_connect(w, 0, 1);
+	assert_int_equal(post(w, in, 1000, WORLD_SOURCE(0), MULTI | DONE, CTX(0)), 0);
+	w->net.fail_reserve = true;
+	assert_int_equal(
+		world_send(w, 1, 0, out, sizeof(out), 1, RVCM_EP_TAGGED | RVCM_EP_INJECT, NULL), 0);
+	rvcm_ep_shutdown(w->nodes[1].ep);
+	fake_conn_break(world_conn(w, 1, 0), RVCM_STATUS_CONNECTION_LOST, "cut");
+	world_run(w);
+	world_none(w, 1);
+	assert_int_equal(w->nodes[1].reserved, 0);
+	w->net.fail_reserve = false;
+	world_close(w);
+}
+
 static void without_memory_it_ends_early(void **state)
 {
 	struct world *w = open_world();
@@ -332,6 +354,7 @@ int main(void)
 		cmocka_unit_test(messages_to_oneself_share_too),
 		cmocka_unit_test(a_number_may_come_late),
 		cmocka_unit_test(a_lost_peer_ends_its_shares),
+		cmocka_unit_test(a_closing_endpoint_tells_nothing),
 		cmocka_unit_test(without_memory_it_ends_early),
 		cmocka_unit_test(a_post_fails_whole),
 		cmocka_unit_test(nonsense_is_refused),

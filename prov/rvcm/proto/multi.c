@@ -121,7 +121,10 @@ void rvcm_multi_stop(struct rvcm_ep *ep, struct rvcm_recv *buffer, const struct 
 	if (last)
 		buffer_free(ep, buffer);
 	rvcm_stat_inc(&ep->stats.rx_errors);
-	ep->sink->complete(ep->sink_ctx, &comp);
+	if (ep->closing) /* nothing is reported any more */
+		ep->sink->unreserve(ep->sink_ctx);
+	else
+		ep->sink->complete(ep->sink_ctx, &comp);
 }
 
 static struct rvcm_recv *buffer_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
