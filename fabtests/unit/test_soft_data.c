@@ -382,12 +382,11 @@ static void ask(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvc
 	soft_peer_frame(p, &hdr, body, sizeof(body));
 }
 
-static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
+static void take_response(struct soft_peer *p, uint32_t n, const uint8_t *data)
 {
 	static struct soft_peer_frame frame;
 	size_t got = 0;
 
-	ask(p, n, data, mr);
 	do {
 		soft_peer_take(p, &frame);
 		assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_RESP);
@@ -397,6 +396,12 @@ static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct r
 		got += frame.bytes;
 	} while (!frame.hdr.last);
 	assert_int_equal(got, n);
+}
+
+static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
+{
+	ask(p, n, data, mr);
+	take_response(p, n, data);
 }
 
 static void reads_are_served(void **state)
@@ -420,6 +425,39 @@ static void reads_are_served(void **state)
 		p.ops->mr_dereg(mr);
 		soft_peer_close(&p);
 	}
+}
+
+/*
+ * A peer that always has as many READs open as it may (16 here: its ORD) asks for the next as soon
+ * as it has the last byte of one. That may have gone out with a part of the next response, the rest
+ * of which waits for room in the socket.
+ */
+static void reads_may_follow_their_responses(void **state)
+{
+	enum {
+		OPEN = 16,
+		N = 48,
+		HUGE_BYTES = 1 << 20
+	};
+	static uint8_t data[HUGE_BYTES];
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+
+	(void)state;
+	fill(data, HUGE_BYTES, 10);
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	mr = reg(&p, data, HUGE_BYTES, RVCM_DEV_ACCESS_REMOTE_READ);
+	for (int i = 0; i < OPEN; i++)
+		ask(&p, HUGE_BYTES, data, mr);
+	for (int i = 0; i < N; i++) {
+		take_response(&p, HUGE_BYTES, data);
+		ask(&p, HUGE_BYTES, data, mr);
+	}
+	for (int i = 0; i < OPEN; i++)
+		take_response(&p, HUGE_BYTES, data);
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
 }
 
 /* No more READs are open than the peer's IRD (4 here); the others follow as responses come. */
@@ -670,6 +708,7 @@ int main(void)
 		cmocka_unit_test(a_full_park_stops_reading),
 		cmocka_unit_test(the_end_waits_for_parked_messages),
 		cmocka_unit_test(reads_are_served),
+		cmocka_unit_test(reads_may_follow_their_responses),
 		cmocka_unit_test(reads_keep_to_the_peers_limit),
 		cmocka_unit_test(a_blocked_sender_goes_on_when_qps_become_many),
 		cmocka_unit_test(a_peer_that_is_gone),

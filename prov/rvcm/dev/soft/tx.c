@@ -423,6 +423,7 @@ bool rvcm_soft_tx_send(struct rvcm_soft_qp *qp)
 void rvcm_soft_tx_push(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_tx *tx = &qp->tx;
+	bool all;
 
 	for (;;) {
 		rvcm_soft_tx_build(qp);
@@ -435,9 +436,11 @@ void rvcm_soft_tx_push(struct rvcm_soft_qp *qp)
 			rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, RVCM_STATUS_PROTOCOL, 0);
 			return;
 		}
-		if (!rvcm_soft_tx_send(qp))
-			return;
+		all = rvcm_soft_tx_send(qp);
+		/* Whatever of them is gone: the peer may ask for more as soon as it has it. */
 		tx_retire_responses(qp);
+		if (!all)
+			return;
 	}
 }
 
