@@ -175,11 +175,9 @@ static void do_terminate(struct session *s)
 static void open_side(struct session *s, int i, const struct rvcm_soft_tunables *tun)
 {
 	uint32_t access = RVCM_DEV_ACCESS_LOCAL_WRITE | RVCM_DEV_ACCESS_REMOTE_READ |
-			  RVCM_DEV_ACCESS_REMOTE_WRITE;
+			  RVCM_DEV_ACCESS_REMOTE_WRITE | RVCM_DEV_ACCESS_REMOTE_ATOMIC;
 
 	side_open(&s->side[i], "127.0.0.1", tun);
-	if (s->side[i].dev->attr.caps & RVCM_DEV_CAP_ATOMIC)
-		access |= RVCM_DEV_ACCESS_REMOTE_ATOMIC;
 	s->buf[i] = aligned_alloc(4096, BUF_BYTES);
 	s->mr[i] = side_mr(&s->side[i], s->buf[i], BUF_BYTES, access);
 	s->side[i].other = &s->side[!i];
@@ -187,8 +185,6 @@ static void open_side(struct session *s, int i, const struct rvcm_soft_tunables 
 
 static void connect_both(struct session *s, uint16_t port)
 {
-	int rc;
-
 	side_listen(&s->side[1], port);
 	side_dial(&s->side[0], "127.0.0.1", port, "ask", 3);
 	printf("%s request\n", names[0]);
@@ -199,9 +195,7 @@ static void connect_both(struct session *s, uint16_t port)
 	printf("%s reply\n", names[1]);
 	side_event(&s->side[0], RVCM_DEV_EVENT_ESTABLISHED);
 	side_check_private(&s->side[0], "answer", 6);
-	rc = s->side[0].ops->attach(s->side[0].qp);
-	if (rc)
-		side_die("cannot attach");
+	side_attach(&s->side[0]);
 }
 
 static void do_all(struct session *s, int from)
@@ -218,10 +212,8 @@ static void do_all(struct session *s, int from)
 		}
 		do_read(s, from, lengths[i]);
 	}
-	if (s->side[from].qp->caps & RVCM_DEV_CAP_ATOMIC) {
-		do_atomic(s, from, RVCM_DEV_OP_FETCH_ADD);
-		do_atomic(s, from, RVCM_DEV_OP_CMP_SWAP);
-	}
+	do_atomic(s, from, RVCM_DEV_OP_FETCH_ADD);
+	do_atomic(s, from, RVCM_DEV_OP_CMP_SWAP);
 }
 
 int main(int argc, char **argv)

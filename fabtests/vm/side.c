@@ -73,6 +73,7 @@ void side_open(struct side *s, const char *address, const struct rvcm_soft_tunab
 	int i = 0, rc;
 
 	memset(s, 0, sizeof(*s));
+	s->extra_fd = -1;
 	rvcm_log_set_sink(&log_sink);
 	while (i < n && i < 64 && rvcm_addr_cmp(&attrs[i].addr, &want) != 0)
 		i++;
@@ -131,7 +132,9 @@ void side_hang_up(struct side *s)
 
 	if (!s->qp)
 		return;
-	s->ops->detach(s->qp);
+	if (s->attached)
+		s->ops->detach(s->qp);
+	s->attached = false;
 	while (s->ops->cq_poll(s->cq, &wc, 1) > 0)
 		;
 	s->ops->qp_close(s->qp);
@@ -187,7 +190,7 @@ static nfds_t watch(struct side *s, struct pollfd *fds)
 
 void side_turn(struct side *s, int timeout_ms)
 {
-	struct pollfd fds[4];
+	struct pollfd fds[5];
 	nfds_t n;
 	bool busy = pump(s);
 
@@ -198,6 +201,7 @@ void side_turn(struct side *s, int timeout_ms)
 	n = watch(s, fds);
 	if (s->other)
 		n += watch(s->other, fds + n);
+	fds[n++] = (struct pollfd) { .fd = s->extra_fd, .events = POLLIN };
 	busy = pump(s);
 	if (s->other)
 		busy |= pump(s->other);
@@ -276,21 +280,50 @@ void side_dial(struct side *s, const char *address, uint16_t port, const void *d
 		side_die("cannot connect: %s", strerror(-rc));
 }
 
-static void establish(struct side *s)
+void side_attach(struct side *s)
 {
-	int rc;
+	int rc = s->ops->attach(s->qp);
 
-	side_event(s, RVCM_DEV_EVENT_ESTABLISHED);
-	rc = s->ops->attach(s->qp);
 	if (rc)
 		side_die("cannot attach: %s", strerror(-rc));
+	s->attached = true;
 }
 
 void side_connect(struct side *s, const char *address, uint16_t port, const void *data,
 		  size_t bytes)
 {
 	side_dial(s, address, port, data, bytes);
-	establish(s);
+	side_event(s, RVCM_DEV_EVENT_ESTABLISHED);
+	side_attach(s);
+}
+
+static bool nobody_listens(const struct rvcm_dev_event *event)
+{
+	return event->type == RVCM_DEV_EVENT_REJECTED &&
+	       event->reject == RVCM_DEV_REJECT_NOT_LISTENING;
+}
+
+void side_connect_patiently(struct side *s, const char *address, uint16_t port)
+{
+	time_t end = now_s() + SIDE_PATIENCE_S;
+
+	for (;;) {
+		side_dial(s, address, port, NULL, 0);
+		while (!s->have_event && now_s() < end)
+			side_turn(s, TURN_MS);
+		if (!s->have_event || !nobody_listens(&s->event) || now_s() > end)
+			break;
+		side_hang_up(s);
+		(void)poll(NULL, 0, TURN_MS);
+	}
+	side_event(s, RVCM_DEV_EVENT_ESTABLISHED);
+	side_attach(s);
+}
+
+void side_say_ready(void)
+{
+	printf("ready\n");
+	fflush(stdout);
 }
 
 void side_accept(struct side *s, const void *data, size_t bytes)
@@ -299,7 +332,8 @@ void side_accept(struct side *s, const void *data, size_t bytes)
 
 	if (rc)
 		side_die("cannot accept: %s", strerror(-rc));
-	establish(s);
+	side_event(s, RVCM_DEV_EVENT_ESTABLISHED);
+	side_attach(s);
 }
 
 void side_reject(struct side *s, const void *data, size_t bytes)
@@ -378,27 +412,54 @@ void side_post_wr(struct side *s, const struct rvcm_dev_wr *wr)
 
 /* -- data ----------------------------------------------------------------------------------- */
 
-static uint8_t byte_at(size_t i, uint32_t seed)
-{
-	uint32_t x = (uint32_t)i * 2654435761u + seed * 40503u + 12345u;
+#define BLOCK 4096
 
-	return (uint8_t)(x ^ x >> 8 ^ x >> 16 ^ x >> 24);
+/* Eight bytes; the 64-bit finaliser of MurmurHash3 spreads what differs. */
+static uint64_t word_at(size_t i, uint32_t seed)
+{
+	uint64_t x = ((uint64_t)seed << 40) + i + 1;
+
+	x = (x ^ x >> 33) * 0xff51afd7ed558ccdull;
+	return x ^ x >> 33;
+}
+
+/* bytes: at most BLOCK; the block number is at's. */
+static void fill_block(uint8_t *block, size_t at, size_t bytes, uint32_t seed)
+{
+	size_t i;
+
+	for (i = 0; i + 8 <= bytes; i += 8) {
+		uint64_t word = word_at((at + i) / 8, seed);
+
+		memcpy(block + i, &word, 8);
+	}
+	if (i < bytes) {
+		uint64_t word = word_at((at + i) / 8, seed);
+
+		memcpy(block + i, &word, bytes - i);
+	}
 }
 
 void side_fill(void *buf, size_t bytes, uint32_t seed)
 {
-	uint8_t *p = buf;
-
-	for (size_t i = 0; i < bytes; i++)
-		p[i] = byte_at(i, seed);
+	for (size_t at = 0; at < bytes; at += BLOCK)
+		fill_block((uint8_t *)buf + at, at, bytes - at < BLOCK ? bytes - at : BLOCK, seed);
 }
 
 void side_check(const void *buf, size_t bytes, uint32_t seed, const char *what)
 {
 	const uint8_t *p = buf;
+	uint8_t want[BLOCK];
 
-	for (size_t i = 0; i < bytes; i++)
-		if (p[i] != byte_at(i, seed))
-			side_die("%s: byte %zu of %zu is %02x, not %02x", what, i, bytes, p[i],
-				 byte_at(i, seed));
+	for (size_t at = 0; at < bytes; at += BLOCK) {
+		size_t n = bytes - at < BLOCK ? bytes - at : BLOCK, i = 0;
+
+		fill_block(want, at, n, seed);
+		if (memcmp(p + at, want, n) == 0)
+			continue;
+		while (p[at + i] == want[i])
+			i++;
+		side_die("%s: byte %zu of %zu is %02x, not %02x", what, at + i, bytes, p[at + i],
+			 want[i]);
+	}
 }

@@ -27,6 +27,8 @@ struct side {
 	struct rvcm_dev_cq *cq;
 	struct rvcm_dev_qp *qp;
 	struct rvcm_dev_listener *listener;
+	bool attached;
+	int extra_fd;       /* side_turn wakes when this can be read, too; -1 = none */
 	struct side *other; /* in the same process: served while this one waits; or NULL */
 
 	struct rvcm_dev_event event; /* the last one taken */
@@ -51,14 +53,20 @@ uint16_t side_listen(struct side *s, uint16_t port);
 void side_qp(struct side *s);
 /* Starts to connect, with a new QP. */
 void side_dial(struct side *s, const char *address, uint16_t port, const void *data, size_t bytes);
+/* After ESTABLISHED. */
+void side_attach(struct side *s);
 /* dial, then ESTABLISHED, which is side.event afterwards, and attach. */
 void side_connect(struct side *s, const char *address, uint16_t port, const void *data,
 		  size_t bytes);
+/* Again and again while nobody listens there. */
+void side_connect_patiently(struct side *s, const char *address, uint16_t port);
+/* One line on stdout, for a script that waits for it. */
+void side_say_ready(void);
 /* Answers the CONNECT_REQUEST in side.event with a QP that is there, then as connect. */
 void side_accept(struct side *s, const void *data, size_t bytes);
 void side_reject(struct side *s, const void *data, size_t bytes);
 void side_disconnect(struct side *s);
-/* Detaches and closes the QP; what was flushed is dropped. */
+/* Detaches and closes the QP, if there is one; what was flushed is dropped. */
 void side_hang_up(struct side *s);
 
 /* Does what is due, and sleeps for as long as nothing is, at most timeout_ms. */
