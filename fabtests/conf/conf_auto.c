@@ -69,35 +69,50 @@ static void messages_arrive_by_themselves(void **state)
 	conf_pair_close(&pair);
 }
 
-/* A receiver that waits in memory for what the sender's own thread has yet to send. */
-static void what_waits_for_credit_is_sent(void **state)
+enum {
+	MANY = 500
+};
+
+/* Send so many, one behind the other, and see them arrive in memory. */
+static void burst(struct conf_pair *pair, int count, uint8_t value)
 {
-	enum {
-		COUNT = 500
-	};
-	struct fi_context2 *contexts = calloc(2 * COUNT, sizeof(*contexts));
+	struct fi_context2 *contexts = calloc(2 * MANY, sizeof(*contexts));
+	uint8_t in[MANY] = { 0 };
+
+	for (int i = 0; i < count; i++)
+		CONF_RETRY(pair, fi_trecv(pair->b.ep, &in[i], 1, NULL, FI_ADDR_UNSPEC, 1, 0,
+					  &contexts[i]));
+	for (int i = 0; i < count; i++) {
+		ssize_t rc;
+
+		while ((rc = fi_tsend(pair->a.ep, &value, 1, NULL, pair->to_b, 1,
+				      &contexts[MANY + i])) == -FI_EAGAIN)
+			sched_yield();
+		conf_ok(rc);
+	}
+	for (int i = 0; i < count; i++)
+		await_byte(&in[i], value);
+	for (int i = 0; i < count; i++) {
+		struct fi_cq_tagged_entry entry;
+
+		conf_wait(pair, pair->a.txcq, &entry, NULL);
+		conf_wait(pair, pair->b.rxcq, &entry, NULL);
+	}
+	free(contexts);
+}
+
+/* What waits for credit is sent by the thread; what needs none waits for nobody. */
+static void bursts_leave_by_themselves(void **state)
+{
 	struct conf_pair pair;
-	uint8_t in[COUNT] = { 0 };
-	const uint8_t out = 0x77;
 
 	(void)state;
 	conf_beyond_rxm();
 	conf_pair_open(&pair, &automatic);
-	for (int i = 0; i < COUNT; i++)
-		CONF_RETRY(&pair, fi_trecv(pair.b.ep, &in[i], 1, NULL, FI_ADDR_UNSPEC, 1, 0,
-					   &contexts[i]));
-	for (int i = 0; i < COUNT; i++) {
-		ssize_t rc;
-
-		while ((rc = fi_tsend(pair.a.ep, &out, 1, NULL, pair.to_b, 1,
-				      &contexts[COUNT + i])) == -FI_EAGAIN)
-			sched_yield();
-		conf_ok(rc);
-	}
-	for (int i = 0; i < COUNT; i++)
-		await_byte(&in[i], 0x77);
+	burst(&pair, MANY, 1);
+	for (int count = 1; count < 40; count++)
+		burst(&pair, count, (uint8_t)(1 + count));
 	conf_pair_close(&pair);
-	free(contexts);
 }
 
 /* The descriptor becomes readable though nobody progresses, for sends and receives. */
@@ -230,7 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_given_when_asked_for),
 		cmocka_unit_test(messages_arrive_by_themselves),
-		cmocka_unit_test(what_waits_for_credit_is_sent),
+		cmocka_unit_test(bursts_leave_by_themselves),
 		cmocka_unit_test(descriptors_speak_by_themselves),
 		cmocka_unit_test(sleepers_are_woken),
 		cmocka_unit_test(polling_is_fine_too),

@@ -231,7 +231,8 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 			.n_devs = 1,
 			.message_bytes_max = eager_most(params) + MESSAGE_OVERHEAD,
 			.window_max = (uint32_t)params->window,
-			.hold = true, /* manual progress: the application comes back */
+			/* With manual progress the application comes back. */
+			.hold = info->domain_attr->data_progress != FI_PROGRESS_AUTO,
 			.connect_timeout_ns = params->connect_timeout * RVCM_CLOCK_NS_PER_MS,
 			.hello_timeout_ns = params->hello_timeout * RVCM_CLOCK_NS_PER_MS,
 			.linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS,
