@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One line for people: who, what, why. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "conn/conn_impl.h"
+
+/* A limit has a name, and somebody can raise it. */
+static const char *limit_of(int err)
+{
+	return err == EMFILE ? " (RLIMIT_NOFILE, ulimit -n)" : "";
+}
 
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 		    enum rvcm_status status, int err, const char *detail)
@@ -12,8 +19,8 @@ void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 
 	cause->status = status;
 	cause->err = err;
-	snprintf(cause->text, sizeof(cause->text), "peer %s: %s%s%s%s%s",
+	snprintf(cause->text, sizeof(cause->text), "peer %s: %s%s%s%s%s%s",
 		 rvcm_addr_format(peer, name, sizeof(name)), rvcm_status_text(status),
 		 detail ? ": " : "", detail ? detail : "", err ? ": " : "",
-		 err ? strerrordesc_np(err) : "");
+		 err ? strerrordesc_np(err) : "", limit_of(err));
 }

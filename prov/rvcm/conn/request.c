@@ -100,8 +100,10 @@ void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm
 
 	if (reason != RVCM_WIRE_REASON_NONE) {
 		rvcm_stat_inc(&carrier->stats.rejects);
-		rvcm_warn(RVCM_LOG_EP_CTRL, "request from %s rejected: %s",
-			  rvcm_addr_format(&ev->peer, from, sizeof(from)), reason_text(reason));
+		/* Stale is what is left over when both sides connect at once. */
+		rvcm_log(reason == RVCM_WIRE_REASON_STALE ? RVCM_LOG_INFO : RVCM_LOG_WARN,
+			 RVCM_LOG_EP_CTRL, "request from %s rejected: %s",
+			 rvcm_addr_format(&ev->peer, from, sizeof(from)), reason_text(reason));
 		rvcm_request_reject(slot, dev, ev->req, reason);
 		if (contact)
 			rvcm_contact_tidy(contact);

@@ -5,6 +5,7 @@
  * to be accepted or rejected; how long it waits is its owner's business, and the opener's patience.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -156,6 +157,15 @@ static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const str
 	rvcm_soft_listen_req_ready(req); /* often it is here already */
 }
 
+/* Thousands of listeners may find the same, ten times a second: it is said once. */
+static void listen_starve(struct rvcm_soft_dev *dev, int err)
+{
+	rvcm_log(dev->starved ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL,
+		 "%s: a connection cannot be accepted for now: %s%s", dev->base.attr.name,
+		 strerrordesc_np(err), err == EMFILE ? " (RLIMIT_NOFILE, ulimit -n)" : "");
+	dev->starved = true;
+}
+
 void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 {
 	struct sockaddr_storage ss;
@@ -165,14 +175,14 @@ void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 			 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd >= 0) {
+		listener->dev->starved = false;
 		rvcm_soft_sock_to_addr(&ss, &peer);
 		listen_req_new(listener, fd, &peer);
 		return;
 	}
 	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
 		return; /* that client is gone again: accept(2) */
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: cannot accept a connection, errno %d; trying again",
-		  listener->dev->base.attr.name, errno);
+	listen_starve(listener->dev, errno);
 	rvcm_soft_cm_rewatch(listener->dev, &listener->src, 0);
 	rvcm_soft_cm_timer(listener->dev, &listener->retry, LISTEN_RETRY_MS);
 }
