@@ -19,8 +19,8 @@
 #include "unit/fake_conn.h"
 
 #define STEPS_MAX 48
-#define OPS_MAX   64
-#define UNIT      6 /* a byte of the input counts so many */
+#define OPS_MAX   64 /* the second half are of claimed messages */
+#define UNIT      6  /* a byte of the input counts so many */
 #define BYTES     (255 * UNIT)
 
 struct op {
@@ -119,7 +119,7 @@ static void progress(struct run *r)
 
 static struct op *new_op(struct node *node)
 {
-	return node->n_ops < OPS_MAX ? &node->ops[node->n_ops++] : NULL;
+	return node->n_ops < OPS_MAX / 2 ? &node->ops[node->n_ops++] : NULL;
 }
 
 static void step_recv(struct run *r, struct node *node)
@@ -219,7 +219,7 @@ static void step_cancel(struct run *r)
 static void step_peek(struct run *r, uint8_t how)
 {
 	struct node *node = &r->nodes[0];
-	struct op *op = &node->ops[fuzz_byte(&r->in) % OPS_MAX];
+	struct op *op = &node->ops[OPS_MAX / 2 + fuzz_byte(&r->in) % (OPS_MAX / 2)];
 	struct rvcm_ep_iov iov = { .addr = op->buf, .length = 700 };
 	struct rvcm_ep_rx rx = {
 		.source = RVCM_EP_SOURCE_NONE,
@@ -240,9 +240,10 @@ static void step_peek(struct run *r, uint8_t how)
 		(void)rvcm_peek_discard(node->ep, op);
 		return;
 	}
-	if (op->posted)
+	if (op->posted && !op->done)
 		return;
 	op->posted = true;
+	op->done = false;
 	if (rvcm_peek_take(node->ep, &rx))
 		op->posted = false;
 }

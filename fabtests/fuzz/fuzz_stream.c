@@ -22,6 +22,8 @@
 #define MEMORY    4096
 #define RECVS_MAX 8
 #define READS_MAX 4
+#define POOL_MAX  300 /* bytes of a message from the pool, and of one that was posted for: */
+#define RECV_MAX  200 /* short, so that an input can overstep them */
 #define SECRET    0x5a
 
 /* First byte of the input. */
@@ -79,7 +81,7 @@ static void open_device(struct run *r)
 		.mr_max = RVCM_SOFT_KEY_REGIONS_MAX,
 		.message_bytes_max = 1u << 20,
 	};
-	const struct rvcm_dev_pool_attr pool = { .message_bytes_max = 2000, .count = 4 };
+	const struct rvcm_dev_pool_attr pool = { .message_bytes_max = POOL_MAX, .count = 4 };
 	struct rvcm_dev_mr_attr mr = { .addr = r->memory[0], .length = MEMORY, .access = 0xf };
 	struct rvcm_soft_tunables tun;
 
@@ -156,11 +158,33 @@ static void post(struct run *r, enum rvcm_dev_op op, uint32_t bytes)
 /* Into the memory that a peer may write. */
 static void post_recv(struct run *r)
 {
-	struct rvcm_dev_sge sge = { .addr = r->memory[0], .length = 1000, .mr = r->open };
+	struct rvcm_dev_sge sge = { .addr = r->memory[0], .length = RECV_MAX, .mr = r->open };
 	struct rvcm_dev_recv recv = { .n_sge = 1, .sge = &sge };
 
 	if (r->mode & MODE_POSTED)
 		r->posted += r->ops->post_recv(&r->qp->base, &recv) == 0;
+}
+
+static bool is_recv(const struct rvcm_dev_wc *wc)
+{
+	return wc->op == RVCM_DEV_OP_RECV || wc->op == RVCM_DEV_OP_RECV_WRITE;
+}
+
+/* What was received is no longer than it may be, and all of it is there to be read. */
+static void take(struct run *r, const struct rvcm_dev_wc *wc)
+{
+	bool posted = r->mode & MODE_POSTED;
+	uint8_t sum = 0;
+
+	if (wc->op == RVCM_DEV_OP_RECV && wc->status == RVCM_STATUS_OK)
+		fuzz_require(wc->length <= (posted ? RECV_MAX : POOL_MAX));
+	for (size_t i = 0; wc->data && i < wc->length; i++)
+		sum ^= ((const uint8_t *)wc->data)[i];
+	(void)*(volatile uint8_t *)&sum;
+	if (wc->rx)
+		r->ops->rx_release(r->pool, wc->rx);
+	else if (posted || !is_recv(wc))
+		r->completed++;
 }
 
 static void poll_all(struct run *r)
@@ -170,18 +194,8 @@ static void poll_all(struct run *r)
 
 	do {
 		n = r->ops->cq_poll(r->cq, wc, 4);
-		for (int i = 0; i < n; i++) {
-			uint8_t sum = 0;
-
-			for (size_t k = 0; wc[i].data && k < wc[i].length; k++)
-				sum ^= ((const uint8_t *)wc[i].data)[k];
-			(void)*(volatile uint8_t *)&sum; /* all of it is there to be read */
-			if (wc[i].rx)
-				r->ops->rx_release(r->pool, wc[i].rx);
-			else if (r->mode & MODE_POSTED || (wc[i].op != RVCM_DEV_OP_RECV &&
-							   wc[i].op != RVCM_DEV_OP_RECV_WRITE))
-				r->completed++;
-		}
+		for (int i = 0; i < n; i++)
+			take(r, &wc[i]);
 	} while (n > 0);
 	fuzz_require(r->completed <= r->posted);
 }
