@@ -246,6 +246,7 @@ static void node_open(struct conns *c, int index)
 		.n_devs = 1,
 		.message_bytes_max = CONNS_MESSAGE_MAX,
 		.window_max = c->conf.window_max,
+		.pool_count = c->conf.pool_count,
 		.hold = index % 2,
 		.connect_timeout_ns = 8 * SIM_S,
 		.linger_ns = SIM_S,

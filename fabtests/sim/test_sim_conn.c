@@ -83,6 +83,43 @@ static void run_short_queue(uint64_t seed)
 	run_clean(seed, 32, 2 + seed % 9, seed & 1);
 }
 
+/*
+ * Pools that hold hardly more than the control frames and a few messages of each peer, and who owns
+ * them computes now and then: windows do not grow beyond them, and no SEND ever finds no receive.
+ * Attempts that cross find none left for a while, and are made again.
+ */
+static void run_small_pool(uint64_t seed)
+{
+	struct conns_conf conf = {
+		.sim = { .seed = seed, .no_rnr = true },
+		.n = CONNS_NODES_MAX,
+		.window_max = 32,
+		.pool_count = (CONNS_NODES_MAX - 1) * 12 + (uint32_t)(seed % 24),
+	};
+	struct conns *c = conns_open(&conf);
+	struct rvcm_rng *rng = sim_net_rng(c->net);
+
+	conns_give(c, 40);
+	while (conns_talk(c) || !received_and_confirmed(c, 40)) {
+		struct conns_node *node = &c->nodes[rvcm_rng_below(rng, CONNS_NODES_MAX)];
+
+		if (rvcm_rng_below(rng, 100) == 0)
+			node->host->data_until = sim_now(c->net) + 20 * SIM_MS;
+		conns_turn(c);
+		assert_true(sim_now(c->net) < LIMIT_NS);
+	}
+	for (int i = 0; i < c->n; i++)
+		for (int j = 0; j < c->n; j++)
+			assert_int_equal(c->nodes[i].peers[j].downs, 0);
+	conns_close(c);
+}
+
+static void a_small_pool_is_never_overrun(void **state)
+{
+	(void)state;
+	seeds_each(30, run_small_pool);
+}
+
 static void a_short_send_queue_is_enough(void **state)
 {
 	(void)state;
@@ -375,6 +412,7 @@ int main(int argc, char **argv)
 		SEEDED(an_unkind_network_loses_nothing),
 		SEEDED(a_window_of_one_is_enough),
 		SEEDED(a_short_send_queue_is_enough),
+		SEEDED(a_small_pool_is_never_overrun),
 		SEEDED(one_way_is_enough),
 		cmocka_unit_test(another_job_key_is_refused),
 		cmocka_unit_test(nobody_listening_is_an_error_and_no_poison),

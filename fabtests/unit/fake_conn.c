@@ -255,6 +255,12 @@ void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t slot)
 	}
 }
 
+void rvcm_carrier_unlisten_by(struct rvcm_carrier *carrier, uint16_t slot, uint64_t deadline_ns)
+{
+	(void)deadline_ns;
+	rvcm_carrier_unlisten(carrier, slot);
+}
+
 bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot)
 {
 	struct rvcm_list *pos, *tmp;

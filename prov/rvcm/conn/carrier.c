@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "conn/conn_impl.h"
 
-#define CQ_DEPTH   4096u
-#define POOL_COUNT 4096u
+#define CQ_DEPTH 4096u
 
 /* -- mail --------------------------------------------------------------------------------- */
 
@@ -57,7 +56,7 @@ static int dev_open(struct rvcm_carrier *carrier, struct rvcm_carrier_dev *dev)
 	struct rvcm_dev_pool_attr pool = {
 		.message_bytes_max =
 			carrier->attr.message_bytes_max + sizeof(struct rvcm_wire_frame),
-		.count = POOL_COUNT,
+		.count = rvcm_carrier_pool_count(carrier),
 	};
 	int rc = dev->dev->ops->cq_open(dev->dev, CQ_DEPTH, &dev->cq);
 
@@ -108,6 +107,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		carrier->devs[i].carrier = carrier;
 		carrier->devs[i].dev = attr->devs[i];
+		atomic_init(&carrier->devs[i].receives, rvcm_carrier_pool_count(carrier));
 	}
 	rvcm_mailbox_init(&carrier->to_data);
 	rvcm_mailbox_init(&carrier->to_control);
@@ -217,13 +217,19 @@ int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t index, struct rvc
 	return rc;
 }
 
-void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t index)
+void rvcm_carrier_unlisten_by(struct rvcm_carrier *carrier, uint16_t index, uint64_t deadline_ns)
 {
 	struct rvcm_slot *slot = carrier->slots[index];
 
 	slot->closing = true;
-	slot->deadline_ns = rvcm_carrier_now(carrier) + carrier->attr.linger_ns;
+	slot->deadline_ns = deadline_ns;
 	rvcm_conn_say_bye(carrier, index);
+}
+
+void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t index)
+{
+	rvcm_carrier_unlisten_by(carrier, index,
+				 rvcm_carrier_now(carrier) + carrier->attr.linger_ns);
 }
 
 bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t index)
@@ -237,6 +243,7 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t index)
 	if (!slot->shut_posted &&
 	    (rvcm_conn_drained(carrier, index) || rvcm_carrier_now(carrier) >= slot->deadline_ns)) {
 		slot->shut_posted = true;
+		rvcm_conn_settle(carrier, index);
 		rvcm_carrier_mail_control(carrier, &slot->shut_mail);
 	}
 	return false;

@@ -99,11 +99,9 @@ static void supersede(struct rvcm_contact *contact, const struct rvcm_link *by)
  * What the opener may send behind its HELLO. Nothing, where something else may have to be reaped
  * first: then the window is granted by our HELLO.
  */
-static uint16_t window(const struct rvcm_contact *contact)
+static uint16_t window(const struct rvcm_contact *contact, const struct rvcm_link *link)
 {
-	return contact->link || contact->n_claims > 1
-		       ? 0
-		       : (uint16_t)rvcm_carrier_window_start(contact->carrier);
+	return contact->link || contact->n_claims > 1 ? 0 : (uint16_t)link->window;
 }
 
 static int answer(struct rvcm_contact *contact, struct rvcm_link *link)
@@ -116,7 +114,7 @@ static int answer(struct rvcm_contact *contact, struct rvcm_link *link)
 	contact->req = NULL;
 	rvcm_contact_shake(contact, &shake, RVCM_WIRE_REPLY);
 	shake.peer_incarnation = link->peer_incarnation;
-	shake.window = window(contact);
+	shake.window = window(contact, link);
 	shake.caps = (uint16_t)dev->attr.caps;
 	carrier->attr.env.random(carrier->attr.env.ctx, shake.nonce, sizeof(shake.nonce));
 	rvcm_shake_encode(&shake, carrier->attr.job_key, &link->request, &link->reply);
@@ -150,7 +148,7 @@ void rvcm_claim_accept(struct rvcm_contact *contact)
 	if (rc) {
 		rvcm_contact_reject(contact, RVCM_WIRE_REASON_RESOURCE);
 		rvcm_contact_unclaimed(contact, RVCM_STATUS_NO_MEMORY, -rc,
-				       "no queue pair for the peer's request");
+				       "no queue pair or receives for the peer's request");
 		return;
 	}
 	enter(contact, link);

@@ -109,6 +109,19 @@ bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot)
 	return drained;
 }
 
+static void settle(struct rvcm_conn_full *conn, void *arg)
+{
+	(void)arg;
+	if (conn->link)
+		conn->link->settled = conn->hello_seen && rvcm_list_empty(&conn->replay) &&
+				      rvcm_list_empty(&conn->pending);
+}
+
+void rvcm_conn_settle(struct rvcm_carrier *carrier, uint16_t slot)
+{
+	each_of_slot(carrier, slot, settle, NULL);
+}
+
 static void say_bye(struct rvcm_conn_full *conn, void *arg)
 {
 	(void)arg;
@@ -177,7 +190,7 @@ void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link)
 	conn->peer_bye = false;
 	conn->rx_next = 0;
 	conn->rx_acked = 0;
-	conn->rx_window = rvcm_carrier_window_start(conn->carrier);
+	conn->rx_window = link->window;
 	conn->pub.dev = link->dev;
 	rvcm_tx_start(conn, link->peer_window);
 }

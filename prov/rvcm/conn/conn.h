@@ -91,6 +91,7 @@ struct rvcm_carrier_attr {
 	uint8_t job_key[RVCM_CONN_KEY_BYTES];
 	size_t message_bytes_max; /* longest message that reserve can give */
 	uint32_t window_max;      /* messages in flight to one peer */
+	uint32_t pool_count;      /* messages that a device\'s pool holds; 0 = 4096 */
 	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t hello_timeout_ns;   /* for who connected to prove itself; 0 = connect_timeout_ns */
@@ -137,8 +138,12 @@ int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t slot, struct rvcm
  */
 void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t slot);
 
+/* The same, but by deadline_ns it has ended, whatever became of what was sent. */
+void rvcm_carrier_unlisten_by(struct rvcm_carrier *carrier, uint16_t slot, uint64_t deadline_ns);
+
 /*
- * Has all that was sent left, and has every conn of the slot ended (linger_ns bounds it)? Call
+ * Has all that was sent left, and has every conn of the slot ended? linger_ns bounds it, and where
+ * all has been acknowledged it does not wait for a peer that does not move. Call
  * rvcm_carrier_progress until true. After that the slot's conns are gone.
  */
 bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot);

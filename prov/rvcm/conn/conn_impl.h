@@ -49,7 +49,8 @@
 
 #define RVCM_CONN_WINDOW_START   4u /* messages a peer may send before it has shown use */
 #define RVCM_CONN_WINDOW_MAX     1024u
-#define RVCM_CONN_CONTROL_MAX    8u  /* control frames that one side may have in flight */
+#define RVCM_CONN_CONTROL_MAX    8u /* control frames that one side may have in flight */
+#define RVCM_CONN_POOL_COUNT     4096u
 #define RVCM_CONN_READS_MAX      16u /* RDMA reads in flight on a link */
 #define RVCM_CONN_SIGNAL_EVERY   16u /* sends; more often where the device's queue is short */
 #define RVCM_CONN_BUF_CLASSES    4u
@@ -94,6 +95,7 @@ struct rvcm_link {
 	uint32_t sq_depth;
 	uint32_t signal_every; /* sends; the queue can never be full of unsignalled ones */
 	uint16_t peer_window;  /* what the peer granted in its handshake */
+	uint32_t window;       /* what we grant: control\'s until UP, then the data side\'s */
 
 	struct rvcm_mail up, due, down;                    /* control posts */
 	struct rvcm_mail watched, taken, failed, released; /* the data side posts */
@@ -125,6 +127,7 @@ struct rvcm_link {
 	uint64_t completed;              /* sends that the device is known to be through with */
 	uint32_t unsignalled;            /* sends since the last signalled one */
 	struct rvcm_list inflight;       /* bufs that the device may still read, oldest first */
+	bool settled; /* the slot is shut, and the peer has accepted everything; control reads it */
 };
 
 /* A message buffer: header and payload of one frame. See buf.h. */
@@ -271,8 +274,8 @@ struct rvcm_slot {
 	struct rvcm_list conns;
 	bool closing;
 	bool shut_posted;
-	atomic_bool closed; /* read by listen, which may come from any thread */
-	uint64_t deadline_ns;
+	atomic_bool closed;           /* read by listen, which may come from any thread */
+	uint64_t deadline_ns;         /* control's to read after SHUT */
 	struct rvcm_mail shut_mail;   /* the data side posts */
 	struct rvcm_mail closed_mail; /* control posts */
 };
@@ -282,6 +285,7 @@ struct rvcm_carrier_dev {
 	struct rvcm_dev *dev;
 	struct rvcm_dev_cq *cq;
 	struct rvcm_dev_pool *pool;
+	atomic_uint receives; /* of the pool, not granted to any link: budget.c */
 };
 
 struct rvcm_carrier {
@@ -347,6 +351,11 @@ static inline uint32_t rvcm_carrier_window_start(const struct rvcm_carrier *carr
 	return max < RVCM_CONN_WINDOW_START ? max : RVCM_CONN_WINDOW_START;
 }
 
+static inline uint32_t rvcm_carrier_pool_count(const struct rvcm_carrier *carrier)
+{
+	return carrier->attr.pool_count ? carrier->attr.pool_count : RVCM_CONN_POOL_COUNT;
+}
+
 /* Is a before b in serial order (RFC 1982)? */
 static inline bool rvcm_seq_before(uint32_t a, uint32_t b)
 {
@@ -361,6 +370,15 @@ void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *m
 /* Say why, for the peer of that name. detail may be NULL. */
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 		    enum rvcm_status status, int err, const char *detail);
+
+/* -- budget.c: either side's -- */
+
+/* Receives for a fresh link: its control frames', and *window messages. -ENOBUFS. */
+int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window);
+/* More messages for a link; returns how many of want. */
+uint32_t rvcm_budget_grow(struct rvcm_carrier_dev *dev, uint32_t want);
+/* The link, which had window, is no more. */
+void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window);
 
 /* -- link.c: control's -- */
 int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, bool opener,
@@ -382,7 +400,7 @@ void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn
 void rvcm_contact_released(struct rvcm_contact *contact);
 /* The peer proved to be of that incarnation; what it had before is remembered as dead. */
 void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation);
-/* What our handshake says, but for caps. */
+/* What our handshake says, but for caps and window. */
 void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
 			enum rvcm_wire_role role);
 /* Answer the request that is being judged. */
@@ -438,6 +456,8 @@ void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link);
 void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot);
 /* Has everything that the slot's conns committed been posted? */
 bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot);
+/* Note for control which links have nothing more to wait for. */
+void rvcm_conn_settle(struct rvcm_carrier *carrier, uint16_t slot);
 void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot);
 
 /* -- confirm.c: the owner wants to know when messages have been accepted -- */

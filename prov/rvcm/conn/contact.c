@@ -13,6 +13,7 @@
 #define MS                    1000000u
 #define ATTEMPT_NS            (2000u * (uint64_t)MS) /* then it is abandoned and reissued */
 #define CROSSED_NS            (2000u * (uint64_t)MS) /* how long the winner may take */
+#define SETTLED_NS            (200u * (uint64_t)MS)
 #define BACKOFF_FIRST_NS      (10u * (uint64_t)MS)
 #define BACKOFF_DOUBLINGS_MAX 6u
 
@@ -51,7 +52,6 @@ void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
 	shake->name = carrier->slots[contact->slot]->name;
 	shake->incarnation = carrier->incarnation;
 	shake->epoch = contact->epoch;
-	shake->window = (uint16_t)rvcm_carrier_window_start(carrier);
 }
 
 /* -- actions ------------------------------------------------------------------------------ */
@@ -89,6 +89,7 @@ static void do_open(struct rvcm_contact *contact)
 	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;
 	rc = rvcm_link_open(contact, dev, true, &contact->link);
 	if (!rc) {
+		shake.window = (uint16_t)contact->link->window;
 		rvcm_shake_encode(&shake, carrier->attr.job_key, NULL, &contact->link->request);
 		rc = carrier->devs[dev].dev->ops->connect(contact->link->qp, &contact->peer,
 							  &contact->link->request,
@@ -201,13 +202,22 @@ static void do_drop(struct rvcm_contact *contact)
 	drop_link(contact);
 }
 
+/*
+ * The peer ends its side when it gets to that; where it has accepted everything it is only given
+ * the time in which the device sends BYE.
+ */
 static void do_disconnect(struct rvcm_contact *contact)
 {
+	struct rvcm_carrier *carrier = contact->carrier;
 	struct rvcm_link *link = contact->link;
+	uint64_t by_ns = carrier->slots[contact->slot]->deadline_ns;
+	uint64_t settled_ns = rvcm_carrier_now(carrier) + SETTLED_NS;
 
 	rvcm_claim_drop_all(contact);
 	rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CLOSED, 0, NULL);
-	arm(contact, contact->carrier->attr.linger_ns);
+	if (link->settled && settled_ns < by_ns)
+		by_ns = settled_ns;
+	rvcm_timer_set(&carrier->timers, &contact->timer, by_ns);
 	if (link->qp->dev->ops->disconnect(link->qp))
 		do_break(contact);
 }

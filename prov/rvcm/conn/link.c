@@ -2,6 +2,7 @@
 /* Making and destroying a link's QP. Control's. */
 #include <errno.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "conn/conn_impl.h"
 
@@ -39,6 +40,13 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 
 	if (!link)
 		return -ENOMEM;
+	rc = rvcm_budget_open(dev, &link->window);
+	if (rc) {
+		rvcm_warn(RVCM_LOG_EP_CTRL, "%s: all %u receive buffers are promised to peers",
+			  dev->dev->attr.name, rvcm_carrier_pool_count(carrier));
+		rvcm_mem_free(link);
+		return rc;
+	}
 	link->contact = contact;
 	link->number = ++carrier->links;
 	link->slot = contact->slot;
@@ -62,6 +70,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	mail_init(&link->released, RVCM_MAIL_RELEASED);
 	rc = dev->dev->ops->qp_open(dev->dev, &attr, &link->qp);
 	if (rc) {
+		rvcm_budget_close(dev, link->window);
 		rvcm_mem_free(link);
 		return rc;
 	}
@@ -80,7 +89,10 @@ void rvcm_link_recall(struct rvcm_link *link)
 
 void rvcm_link_close(struct rvcm_link *link)
 {
-	rvcm_timer_cancel(&link->contact->carrier->timers, &link->timer);
+	struct rvcm_carrier *carrier = link->contact->carrier;
+
+	rvcm_timer_cancel(&carrier->timers, &link->timer);
+	rvcm_budget_close(&carrier->devs[link->dev], link->window);
 	link->qp->dev->ops->qp_close(link->qp);
 	rvcm_mem_free(link);
 }

@@ -13,6 +13,19 @@ static void malformed(struct rvcm_conn_full *conn, const char *why)
 	rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, why);
 }
 
+/* Grant twice as much, as far as there are receives. */
+static void grow(struct rvcm_conn_full *conn)
+{
+	uint32_t max = conn->carrier->attr.window_max;
+	uint32_t want =
+		conn->rx_window < max - conn->rx_window ? conn->rx_window : max - conn->rx_window;
+
+	if (want)
+		want = rvcm_budget_grow(&conn->carrier->devs[conn->link->dev], want);
+	conn->link->window += want;
+	conn->rx_window += want;
+}
+
 /*
  * Half of the window is used up and nothing of ours carried the acknowledgement: send one by
  * itself, and as the peer evidently has much to say, grant it more.
@@ -22,9 +35,7 @@ static void account(struct rvcm_conn_full *conn)
 	if (conn->ack_due || conn->rx_next - conn->rx_acked < (conn->rx_window + 1) / 2)
 		return;
 	if (conn->rx_window < conn->carrier->attr.window_max)
-		conn->rx_window *= 2;
-	if (conn->rx_window > conn->carrier->attr.window_max)
-		conn->rx_window = conn->carrier->attr.window_max;
+		grow(conn);
 	conn->ack_due = true;
 	rvcm_conn_schedule(conn);
 }

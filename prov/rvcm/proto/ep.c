@@ -146,7 +146,7 @@ static void unlisten(struct rvcm_ep *ep)
 		peer->conn = NULL;
 	}
 	ep->unlistened = true;
-	rvcm_carrier_unlisten(ep->engine->carrier, ep->slot);
+	rvcm_carrier_unlisten_by(ep->engine->carrier, ep->slot, ep->linger_end);
 }
 
 void rvcm_ep_shutdown(struct rvcm_ep *ep)

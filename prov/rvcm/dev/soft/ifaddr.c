@@ -72,6 +72,7 @@ static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr
 	attr->mr_max = RVCM_SOFT_KEY_REGIONS_MAX;
 	attr->message_bytes_max = 1ull << 30;
 	attr->mtu_bytes = 64u * 1024;
+	attr->pool_waits = true;
 	attr->numa_node = -1;
 }
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receives are budgeted: the windows granted to all links of a device, and for each link the
+ * control frames that take no credit, never exceed what its pool holds. So no SEND finds no
+ * receive: no RNR on IB, no broken stream on iWARP. Where what finds the pool empty waits in the
+ * stream (soft) the pool is no limit, and nothing is counted.
+ *
+ * Control opens and closes links, the data side lets windows grow: one atomic counter.
+ */
+#include <errno.h>
+
+#include "conn/conn_impl.h"
+
+/* Take at most want, of what there is beyond spare, if at least least are there. */
+static uint32_t take(struct rvcm_carrier_dev *dev, uint32_t want, uint32_t least, uint32_t spare)
+{
+	unsigned int left = atomic_load_explicit(&dev->receives, memory_order_relaxed);
+	uint32_t got;
+
+	do {
+		if (left < spare + least)
+			return 0;
+		got = want < left - spare ? want : left - spare;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&dev->receives, &left, left - got, memory_order_relaxed, memory_order_relaxed));
+	return got;
+}
+
+/* Kept for peers that are still to come: they get less of it each. */
+static uint32_t spare(const struct rvcm_carrier_dev *dev)
+{
+	return rvcm_carrier_pool_count(dev->carrier) / 4;
+}
+
+int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window)
+{
+	uint32_t start = rvcm_carrier_window_start(dev->carrier);
+	uint32_t least = RVCM_CONN_CONTROL_MAX + 1, got;
+
+	*window = start;
+	if (dev->dev->attr.pool_waits)
+		return 0;
+	got = take(dev, RVCM_CONN_CONTROL_MAX + start, least, spare(dev));
+	if (!got)
+		got = take(dev, least, least, 0);
+	if (!got)
+		return -ENOBUFS;
+	*window = got - RVCM_CONN_CONTROL_MAX;
+	return 0;
+}
+
+uint32_t rvcm_budget_grow(struct rvcm_carrier_dev *dev, uint32_t want)
+{
+	return dev->dev->attr.pool_waits ? want : take(dev, want, 1, spare(dev));
+}
+
+void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window)
+{
+	if (!dev->dev->attr.pool_waits)
+		atomic_fetch_add_explicit(&dev->receives, RVCM_CONN_CONTROL_MAX + window,
+					  memory_order_relaxed);
+}
