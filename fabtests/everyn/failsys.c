@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Shared objects are to find what is defined here. */
+#pragma GCC visibility push(default)
+
 static atomic_ulong calls, fail_at;
 static _Atomic(const char *) failed;
 
