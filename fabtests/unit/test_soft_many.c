@@ -188,17 +188,20 @@ static void take_wc(struct crowd *c, const struct rvcm_dev_wc *wc)
 		say(c, end);
 }
 
-static void pump(struct crowd *c)
+/* True: there was something. */
+static bool pump(struct crowd *c)
 {
 	struct rvcm_dev_wc wc[64];
 	struct rvcm_dev_event ev;
+	bool any = false;
 	int n;
 
-	while (c->ops->cm_poll(c->dev, &ev) == 1)
+	for (; c->ops->cm_poll(c->dev, &ev) == 1; any = true)
 		take_event(c, &ev);
-	while ((n = c->ops->cq_poll(c->cq, wc, 64)) > 0)
+	for (; (n = c->ops->cq_poll(c->cq, wc, 64)) > 0; any = true)
 		for (int i = 0; i < n; i++)
 			take_wc(c, &wc[i]);
+	return any;
 }
 
 /* Sleeps as an owner would, on both descriptors. */
@@ -208,8 +211,8 @@ static void turn(struct crowd *c)
 				 { .fd = c->ops->cq_fd(c->cq), .events = POLLIN } };
 
 	assert_int_equal(c->ops->cq_arm(c->cq, false), 0);
-	pump(c);
-	assert_true(poll(fds, 2, 1000) >= 0);
+	if (!pump(c))
+		assert_true(poll(fds, 2, 1000) >= 0);
 	assert_true(rvcm_clock_ns() - c->since_ns < PATIENCE_NS);
 }
 
