@@ -26,7 +26,6 @@ void __libc_free(void *p);
 static atomic_uintptr_t from, to; /* the object's code */
 static atomic_ulong calls, fail_at;
 static atomic_bool failed;
-static _Atomic(void *) live[LIVE_MAX];
 static atomic_size_t outstanding;
 
 static int find(struct dl_phdr_info *info, size_t size, void *name)
@@ -68,6 +67,8 @@ size_t failmalloc_outstanding(void)
 	return atomic_load(&outstanding);
 }
 
+#if FAILMALLOC_CAN
+
 static bool is_watched(const void *caller)
 {
 	return (uintptr_t)caller >= atomic_load(&from) && (uintptr_t)caller < atomic_load(&to);
@@ -83,6 +84,8 @@ static bool fails(const void *caller)
 	errno = ENOMEM;
 	return true;
 }
+
+static _Atomic(void *) live[LIVE_MAX];
 
 static size_t place(const void *p)
 {
@@ -164,3 +167,5 @@ void free(void *p)
 	forget(p);
 	__libc_free(p);
 }
+
+#endif

@@ -9,6 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A sanitizer has an allocator of its own already: then nothing fails, and nothing is counted. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAILMALLOC_CAN 0
+#elif defined(__has_feature)
+#define FAILMALLOC_CAN                                                            \
+	(!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) && \
+	 !__has_feature(memory_sanitizer))
+#else
+#define FAILMALLOC_CAN 1
+#endif
+
 /* Whose calls count: a loaded object whose path contains name. False: there is none. */
 bool failmalloc_watch(const char *name);
 
