@@ -493,16 +493,11 @@ static void private_data_that_is_refused(void **state)
 		const char *name;
 		enum rvcm_wire_reason reason;
 	} rows[] = {
-		{ "none", RVCM_WIRE_REASON_MALFORMED },
-		{ "short", RVCM_WIRE_REASON_MALFORMED },
-		{ "magic", RVCM_WIRE_REASON_MALFORMED },
-		{ "version", RVCM_WIRE_REASON_VERSION },
-		{ "role", RVCM_WIRE_REASON_MALFORMED },
-		{ "mac", RVCM_WIRE_REASON_KEY },
-		{ "key", RVCM_WIRE_REASON_KEY },
-		{ "name", RVCM_WIRE_REASON_NAME },
-		{ "life", RVCM_WIRE_REASON_STALE },
-		{ "long noise", RVCM_WIRE_REASON_VERSION },
+		{ "none", RVCM_WIRE_REASON_MALFORMED },  { "short", RVCM_WIRE_REASON_MALFORMED },
+		{ "magic", RVCM_WIRE_REASON_MALFORMED }, { "version", RVCM_WIRE_REASON_VERSION },
+		{ "role", RVCM_WIRE_REASON_MALFORMED },  { "mac", RVCM_WIRE_REASON_KEY },
+		{ "key", RVCM_WIRE_REASON_KEY },         { "name", RVCM_WIRE_REASON_NAME },
+		{ "life", RVCM_WIRE_REASON_STALE },      { "long noise", RVCM_WIRE_REASON_VERSION },
 	};
 
 	(void)state;

@@ -16,9 +16,8 @@ static void malformed(struct rvcm_conn_full *conn, const char *why)
 /* Grant twice as much, as far as there are receives. */
 static void grow(struct rvcm_conn_full *conn)
 {
-	uint32_t max = conn->carrier->attr.window_max;
-	uint32_t want =
-		conn->rx_window < max - conn->rx_window ? conn->rx_window : max - conn->rx_window;
+	uint32_t room = conn->carrier->attr.window_max - conn->rx_window;
+	uint32_t want = conn->rx_window < room ? conn->rx_window : room;
 
 	if (want)
 		want = rvcm_budget_grow(&conn->carrier->devs[conn->link->dev], want);
