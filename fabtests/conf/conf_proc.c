@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -375,15 +377,15 @@ static void run_command(const char *variable)
 }
 
 /*
- * A peer that computes for long calls nothing: it can be connected to, and kept waiting for,
- * however short the time is in which it has to be reached. Then again on a connection that was
+ * A peer that computes for long calls nothing: it can be connected to, and kept waiting for, longer
+ * than the time in which it has to be reached. Then again on a connection that was
  * idle, and cut off for a while (FABTEST_DOWN and FABTEST_UP, if these are set). FABTEST_BUSY_MS is
  * how long.
  */
 static void a_busy_peer_is_not_dead(void **state)
 {
 	const char *busy = getenv("FABTEST_BUSY_MS");
-	uint64_t ms = busy ? strtoull(busy, NULL, 10) : 1500;
+	uint64_t ms = busy ? strtoull(busy, NULL, 10) : 2500;
 	uint8_t *out = calloc(1, LONG_BYTES), byte;
 	struct fi_context2 sent[2][8];
 	struct conf_node node;
@@ -392,7 +394,7 @@ static void a_busy_peer_is_not_dead(void **state)
 
 	(void)state;
 	conf_beyond_rxm(); /* connects by calls only */
-	setenv("FI_RVCM_CONNECT_TIMEOUT", "500", 1);
+	setenv("FI_RVCM_CONNECT_TIMEOUT", "2000", 1);
 	other_start(&other, "compute");
 	conf_open(&node, &plain);
 	unsetenv("FI_RVCM_CONNECT_TIMEOUT");
@@ -502,6 +504,50 @@ static void a_child_may_start_anew(void **state)
 	other_end(&other, 0);
 }
 
+static atomic_bool polling;
+
+static void *poll_queue(void *cq)
+{
+	while (atomic_load(&polling))
+		fi_cq_read(cq, NULL, 0);
+	return NULL;
+}
+
+/* While another thread, and the domain's own, are in the middle of something. */
+static void a_child_can_close_what_was_busy(void **state)
+{
+	const struct conf_options automatic = { .progress = FI_PROGRESS_AUTO };
+	struct conf_node node;
+	pthread_t thread;
+
+	(void)state;
+	conf_beyond_rxm();
+	conf_open(&node, &automatic);
+	atomic_store(&polling, true);
+	conf_ok(pthread_create(&thread, NULL, poll_queue, node.txcq));
+	for (int i = 0; i < 20; i++) {
+		uint64_t deadline = conf_deadline();
+		int status = 0;
+		pid_t pid = fork(), got;
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			conf_close(&node);
+			_exit(7);
+		}
+		while ((got = waitpid(pid, &status, WNOHANG)) == 0) {
+			sched_yield();
+			conf_not_late(deadline);
+		}
+		assert_int_equal(got, pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 7);
+	}
+	atomic_store(&polling, false);
+	conf_ok(pthread_join(thread, NULL));
+	conf_close(&node);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +557,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nobody_there_is_an_error),
 		cmocka_unit_test(forks_do_no_harm),
 		cmocka_unit_test(a_child_may_start_anew),
+		cmocka_unit_test(a_child_can_close_what_was_busy),
 	};
 
 	conf_provider();
