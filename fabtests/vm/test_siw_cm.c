@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Setting up and taking down; in RFC 5044 and 6581 what comes before and after the frames. */
+#include <errno.h>
 #include <string.h>
 
 #include "vm/actor.h"
@@ -69,6 +70,32 @@ static void refused_listener(struct actor *a)
 	(void)a;
 }
 
+/* -- one port for both ----------------------------------------------------------------------- */
+
+/* On one address siw has the port that it listens on to itself. */
+static void port_listener(struct actor *a)
+{
+	struct rvcm_dev_listener *listener;
+	struct rvcm_addr addr;
+	struct side side;
+	int rc;
+
+	a->ops->listen(a);
+	side_open(&side, PEERS_SIW_ADDR, NULL);
+	addr = side.dev->attr.addr;
+	addr.port = a->p->port;
+	rc = side.ops->listen(side.dev, &addr, 1, NULL, &listener);
+	if (rc != -EADDRINUSE)
+		side_die("listening on siw's port gave %d", rc);
+	side_close(&side);
+	peers_sync(a->p);
+}
+
+static void port_opener(struct actor *a)
+{
+	peers_sync(a->p);
+}
+
 /* -- an end with work on the way ------------------------------------------------------------ */
 
 #define LAST_BYTES (4u << 20)
@@ -111,6 +138,10 @@ const struct peers_test test_siw_cm[] = {
 	{ .name = "refused: nobody listens",
 	  .opener = refused_opener,
 	  .listener = refused_listener },
+	{ .name = "where siw listens, soft does not",
+	  .opener = port_opener,
+	  .listener = port_listener,
+	  .only = PEERS_SOFT_OPENS },
 	{ .name = "a long SEND just before the end",
 	  .opener = last_words_opener,
 	  .listener = last_words_listener },
