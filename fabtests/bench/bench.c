@@ -2,19 +2,13 @@
 #include "bench/bench.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define SAMPLES   15
 #define ACK_BYTES 8
@@ -42,10 +36,7 @@ static const struct row {
 	{ BW, 1 << 20, 1, 16 },   { BW, 4 << 20, 1, 8 },     { RATE, 8, 40, BENCH_WINDOW_MAX },
 };
 
-static struct {
-	int wire; /* to the other process */
-	bool first;
-} here;
+static bool first; /* this is the process that prints */
 
 void bench_die(const char *format, ...)
 {
@@ -65,18 +56,6 @@ void bench_ok(long rc, const char *what)
 		bench_die("%s: %ld (errno %d: %s)", what, rc, errno, strerror(errno));
 }
 
-void bench_swap(const void *mine, void *theirs, size_t bytes)
-{
-	bench_ok(write(here.wire, mine, bytes), "write");
-	for (size_t n = 0; n < bytes;) {
-		ssize_t rc = read(here.wire, (char *)theirs + n, bytes - n);
-
-		if (rc <= 0)
-			bench_die("the other process is gone");
-		n += (size_t)rc;
-	}
-}
-
 /* -- measuring ----------------------------------------------------------------------------- */
 
 static double now_s(void)
@@ -87,31 +66,31 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static uint8_t byte_of(size_t i, unsigned int sample, bool first)
+static uint8_t byte_of(size_t i, unsigned int sample, bool of_first)
 {
-	return (uint8_t)(i * 7 + i / 251 + sample * 16 + first);
+	return (uint8_t)(i * 7 + i / 251 + sample * 16 + of_first);
 }
 
 static void fill(uint8_t *buf, size_t bytes, unsigned int sample)
 {
 	for (size_t i = 0; i < bytes; i++)
-		buf[i] = byte_of(i, sample, here.first);
+		buf[i] = byte_of(i, sample, first);
 }
 
 static void check(const uint8_t *buf, size_t bytes, unsigned int sample)
 {
 	for (size_t i = 0; i < bytes; i++)
-		if (buf[i] != byte_of(i, sample, !here.first))
+		if (buf[i] != byte_of(i, sample, !first))
 			bench_die("byte %zu of %zu is wrong", i, bytes);
 }
 
 static void round_trips(const struct bench_ops *ops, const struct row *row, void *out, void *in)
 {
 	for (int i = 0; i < row->turns; i++) {
-		if (here.first)
+		if (first)
 			ops->send(out, row->bytes);
 		ops->recv(in, row->bytes);
-		if (!here.first)
+		if (!first)
 			ops->send(out, row->bytes);
 	}
 }
@@ -119,7 +98,7 @@ static void round_trips(const struct bench_ops *ops, const struct row *row, void
 static void windows(const struct bench_ops *ops, const struct row *row, void *out, void *in)
 {
 	for (int i = 0; i < row->turns; i++) {
-		if (here.first) {
+		if (first) {
 			ops->stream(out, row->bytes, row->window);
 			ops->recv(in, ACK_BYTES);
 		} else {
@@ -132,13 +111,12 @@ static void windows(const struct bench_ops *ops, const struct row *row, void *ou
 static double sample(const struct bench_ops *ops, const struct row *row, uint8_t *out, uint8_t *in,
 		     unsigned int number)
 {
-	size_t due = row->kind == LAT || !here.first ? row->bytes : ACK_BYTES;
-	char mine = 0, theirs;
+	size_t due = row->kind == LAT || !first ? row->bytes : ACK_BYTES;
 	double start;
 
 	fill(out, row->bytes, number);
 	memset(in, 0, row->bytes);
-	bench_swap(&mine, &theirs, 1);
+	ops->meet();
 	start = now_s();
 	if (row->kind == LAT)
 		round_trips(ops, row, out, in);
@@ -177,7 +155,7 @@ static void measure(const struct bench_ops *ops, const struct row *row, void *ou
 	for (unsigned int i = 0; i < SAMPLES; i++)
 		seconds[i] = sample(ops, row, out, in, i);
 	qsort(seconds, SAMPLES, sizeof(seconds[0]), by_value);
-	if (here.first)
+	if (first)
 		printf("%s %zu %.3f\n", kinds[row->kind], row->bytes,
 		       result(row, seconds[SAMPLES / 2]));
 	fflush(stdout);
@@ -206,51 +184,16 @@ static void *buffer(void)
 	return buf;
 }
 
-static void run(const struct bench_ops *ops, int argc, char **argv)
+void bench_run(const struct bench_ops *ops, int is_first, int argc, char **argv)
 {
 	void *out = buffer(), *in = buffer();
 
-	ops->open(here.first);
+	first = is_first;
+	ops->open(first);
 	for (size_t i = 0; i < sizeof(plan) / sizeof(plan[0]); i++)
 		if (named(&plan[i], argc, argv))
 			measure(ops, &plan[i], out, in);
 	ops->close();
 	free(in);
 	free(out);
-}
-
-static void pin(bool first)
-{
-	const char *cores = getenv("BENCH_CORES");
-	int core[2] = { 0, 1 };
-	cpu_set_t set;
-
-	if (cores && sscanf(cores, "%d,%d", &core[0], &core[1]) != 2)
-		bench_die("BENCH_CORES is \"%s\", not two numbers with a comma between", cores);
-	CPU_ZERO(&set);
-	CPU_SET((size_t)core[!first], &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		bench_die("no core %d to run on: %s", core[!first], strerror(errno));
-}
-
-int bench_main(const struct bench_ops *ops, int argc, char **argv)
-{
-	int wires[2], status;
-	pid_t child;
-
-	bench_ok(socketpair(AF_UNIX, SOCK_STREAM, 0, wires), "socketpair");
-	child = fork();
-	bench_ok(child, "fork");
-	here.first = child != 0;
-	here.wire = wires[here.first];
-	close(wires[!here.first]);
-	/* Who is left alone in the middle of a row would wait for ever. */
-	if (!here.first)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pin(here.first);
-	run(ops, argc, argv);
-	if (!here.first)
-		return 0;
-	bench_ok(waitpid(child, &status, 0), "waitpid");
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

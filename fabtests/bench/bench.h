@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the benchmark programs share: two processes on two cores, a plan of rows to measure, and the
- * loop that measures them. A program supplies the five calls of struct bench_ops.
+ * loop that measures them. A program supplies the calls of struct bench_ops.
  *
  * A row is measured in samples, of which the median counts, and printed by the first process:
  *
@@ -30,6 +30,7 @@ struct bench_ops {
 	void (*stream)(const void *buf, size_t bytes, int n);
 	void (*sink)(void *buf, size_t bytes, int n);
 	void (*close)(void);
+	void (*meet)(void); /* returns when both processes are there */
 };
 
 /* End this process, and thereby the other, with a message. */
@@ -37,14 +38,24 @@ void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 
 /* Die unless rc is 0 or more; what says which call it came from. */
 void bench_ok(long rc, const char *what);
 
-/* Swap a few bytes with the other process, out of band. */
-void bench_swap(const void *mine, void *theirs, size_t bytes);
+/*
+ * Measure the rows that argv names (all if it names none): "lat", "bw", "rate", or a kind and a
+ * size, "lat:8".
+ */
+void bench_run(const struct bench_ops *ops, int first, int argc, char **argv);
+
+/* -- pair.c: two processes on this machine -- */
 
 /*
- * Fork, pin each process to a core of its own (BENCH_CORES=A,B; default 0,1) and measure the rows
- * that argv names (all if it names none): "lat", "bw", "rate", or a kind and a size, "lat:8".
+ * Fork, pin each process to a core of its own (BENCH_CORES=A,B; default 0,1), and bench_run.
  * Returns the program's exit status.
  */
 int bench_main(const struct bench_ops *ops, int argc, char **argv);
+
+/* Swap a few bytes with the other process, out of band. */
+void bench_swap(const void *mine, void *theirs, size_t bytes);
+
+/* A struct bench_ops' meet. */
+void bench_meet(void);
 
 #endif

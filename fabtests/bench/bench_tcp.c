@@ -101,6 +101,7 @@ static const struct bench_ops ops = {
 	.stream = tcp_stream,
 	.sink = tcp_sink,
 	.close = tcp_close,
+	.meet = bench_meet,
 };
 
 int main(int argc, char **argv)
