@@ -269,7 +269,8 @@ static int read_mail(struct rvcm_carrier *carrier)
 void rvcm_carrier_flush(struct rvcm_carrier *carrier)
 {
 	carrier->turn++;
-	rvcm_hold_flush_all(carrier);
+	if (!rvcm_list_empty(&carrier->held))
+		rvcm_hold_flush_all(carrier);
 }
 
 int rvcm_carrier_progress(struct rvcm_carrier *carrier)
@@ -288,7 +289,8 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 	if (!rvcm_list_empty(&carrier->work))
 		n += rvcm_work_run(carrier);
 	carrier->progressing = false;
-	rvcm_hold_flush_all(carrier);
+	if (!rvcm_list_empty(&carrier->held))
+		rvcm_hold_flush_all(carrier);
 	return n;
 }
 

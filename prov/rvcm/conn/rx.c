@@ -145,7 +145,8 @@ void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t by
 	}
 	if (conn->blocked && conn->tx_seq != conn->tx_limit)
 		rvcm_conn_schedule(conn);
-	rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
+	if (conn->confirm_wanted || conn->confirm_asking)
+		rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
 	if (first)
 		return;
 	if (frame->kind == RVCM_WIRE_DATA)

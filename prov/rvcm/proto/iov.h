@@ -49,6 +49,10 @@ static inline size_t rvcm_iov_scatter(const struct rvcm_ep_iov *iov, uint32_t n,
 {
 	size_t done = 0;
 
+	if (n == 1 && offset == 0 && bytes && bytes <= iov->length) {
+		memcpy(iov->addr, src, bytes);
+		return bytes;
+	}
 	for (uint32_t i = 0; i < n && done < bytes; i++) {
 		size_t skip = offset < iov[i].length ? offset : iov[i].length;
 		size_t room = iov[i].length - skip;

@@ -120,7 +120,7 @@ static void table_insert(struct rvcm_match *match, const struct rvcm_match_class
 
 	if (table->count++ > table->mask)
 		table_grow(match, class, table);
-	h = key_hash(match, class, item->tag, item->source);
+	h = table->mask ? key_hash(match, class, item->tag, item->source) : 0;
 	chain_insert(table, &table->buckets[h & table->mask], link);
 }
 
@@ -136,7 +136,7 @@ static struct rvcm_match_item *table_find(const struct rvcm_match *match,
 					  const struct rvcm_match_table *table, uint64_t tag,
 					  uint64_t source)
 {
-	uint64_t h = key_hash(match, class, tag, source);
+	uint64_t h = table->mask ? key_hash(match, class, tag, source) : 0;
 	struct rvcm_list *head = &table->buckets[h & table->mask], *pos;
 
 	rvcm_list_for_each (pos, head) {

@@ -95,6 +95,12 @@ void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const str
 		ep->sink->complete(ep->sink_ctx, &comp);
 }
 
+/* Short and nothing in its way: eager, by the first rules of choose. */
+static bool short_and_wanted(const struct rvcm_peer *peer, size_t length)
+{
+	return length <= peer->ep->engine->eager_max && !peer->eager_off;
+}
+
 /* -- operations --------------------------------------------------------------------------- */
 
 struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
@@ -260,7 +266,8 @@ int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t lengt
 	struct rvcm_peer *peer = tx->peer;
 
 	if (peer->waiting || !peer->conn || tx->flags & RVCM_EP_DELIVERED ||
-	    choose(tx, length) != RVCM_CHOOSE_EAGER || !send_eager(tx, length))
+	    (!short_and_wanted(peer, length) && choose(tx, length) != RVCM_CHOOSE_EAGER) ||
+	    !send_eager(tx, length))
 		return queue(ep, tx, length);
 	rvcm_send_report(ep, tx, &ok);
 	return 0;
