@@ -387,8 +387,8 @@ static bool rx_read(struct rvcm_soft_qp *qp)
 	if (RVCM_SOFT_LIKELY(n > 0))
 		return rx_parse(qp) == 0 && (size_t)n == asked;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		if (rx->w == rx->r)
-			rx_empty(qp);
+		if (rx->w == rx->r && qp->cq->n_qps > qp->dev->tun.poll_direct_max)
+			rx_empty(qp); /* of few, each may keep the one that it will need again */
 		return false;
 	}
 	if (n == 0 && rx->park.head)
