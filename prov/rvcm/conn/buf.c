@@ -24,7 +24,7 @@ struct rvcm_buf_chunk {
 int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier)
 {
 	size_t largest = carrier->attr.message_bytes_max + sizeof(struct rvcm_wire_frame);
-	size_t bytes[RVCM_CONN_BUF_CLASSES] = { 128, 1024, 8192, largest };
+	size_t bytes[RVCM_CONN_BUF_CLASSES] = { 128, 1024, 8192, 16384 + 128, largest };
 
 	pool->carrier = carrier;
 	rvcm_list_init(&pool->chunks);
