@@ -114,6 +114,16 @@ static int message_too_long(struct rvcm_soft_qp *qp)
 	return message_wrong(qp, RVCM_SOFT_WIRE_TERM_D_TOO_LONG);
 }
 
+bool rvcm_soft_message_joins(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *first,
+			     const struct rvcm_soft_frame *last)
+{
+	return qp->pool && !qp->rx.message_open && message_room(qp) && last->info &&
+	       last->hdr.opcode == first->hdr.opcode && last->hdr.last && first->hdr.mo == 0 &&
+	       last->hdr.mo == first->bytes && last->hdr.msn == first->hdr.msn &&
+	       first->hdr.msn == qp->rx.msn[RVCM_SOFT_WIRE_QN_SEND] &&
+	       (size_t)first->bytes + last->bytes <= qp->pool->message_bytes_max;
+}
+
 int rvcm_soft_message_open(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
 			   struct rvcm_soft_sink *sink)
 {

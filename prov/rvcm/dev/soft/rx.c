@@ -150,16 +150,12 @@ static bool rx_crc_fits(const struct rvcm_soft_qp *qp, const struct rvcm_soft_fr
 					   frame->ulpdu + frame->ulpdu_bytes);
 }
 
-/* Take a frame that is wholly in the buffer. */
-static int rx_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
+/* Take a frame that is wholly in the buffer, and whose CRC fits. */
+static int rx_place(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
 {
 	struct rvcm_soft_rx *rx = &qp->rx;
 	int rc = 0;
 
-	if (qp->crc && !rx_crc_fits(qp, frame)) {
-		rx->term = RVCM_SOFT_WIRE_TERM_L_CRC;
-		return rx_wrong(qp, NULL);
-	}
 	if (frame->info)
 		rc = rvcm_soft_place_whole(qp, frame, frame->ulpdu + frame->header_bytes);
 	if (rc == -EPROTO)
@@ -170,6 +166,42 @@ static int rx_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
 		qp->tx.held = false;
 	}
 	return rc;
+}
+
+/* Take a frame that is wholly in the buffer. */
+static int rx_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame)
+{
+	if (qp->crc && !rx_crc_fits(qp, frame)) {
+		qp->rx.term = RVCM_SOFT_WIRE_TERM_L_CRC;
+		return rx_wrong(qp, NULL);
+	}
+	return rx_place(qp, frame);
+}
+
+/*
+ * A message in two segments of which both are in the buffer, as one of 64 KiB comes, can stay there
+ * like one in one: what is short moves up to what is long. True: *frame is both now.
+ */
+static bool rx_join(struct rvcm_soft_qp *qp, struct rvcm_soft_frame *frame)
+{
+	const struct rvcm_soft_rx *rx = &qp->rx;
+	uint32_t at = rx->r + frame->fpdu_bytes;
+	uint8_t *end = rx->buf->data + at;
+	struct rvcm_soft_frame next;
+
+	if (!frame->info || frame->info->tagged || frame->hdr.last || at == rx->w ||
+	    rx_decode(qp, end, rx->w - at, &next) != 1 || rx->w - at < next.fpdu_bytes ||
+	    next.bytes > frame->bytes || !rvcm_soft_message_joins(qp, frame, &next))
+		return false;
+	if (qp->crc && (!rx_crc_fits(qp, frame) || !rx_crc_fits(qp, &next)))
+		return false;
+	end = rx->buf->data + rx->r + RVCM_SOFT_MPA_HEADER_BYTES + frame->header_bytes +
+	      frame->bytes;
+	memmove(end, next.ulpdu + next.header_bytes, next.bytes);
+	frame->hdr.last = true;
+	frame->bytes += next.bytes;
+	frame->fpdu_bytes += next.fpdu_bytes;
+	return true;
 }
 
 /* -- direct --------------------------------------------------------------------------------- */
@@ -291,7 +323,8 @@ static int rx_parse(struct rvcm_soft_qp *qp)
 				return rc < 0 ? rc : 0;
 			return rx_move(qp, frame.fpdu_bytes) ? -EAGAIN : 0;
 		}
-		rc = rx_take(qp, &frame);
+		rc = RVCM_SOFT_UNLIKELY(rx_join(qp, &frame)) ? rx_place(qp, &frame)
+							     : rx_take(qp, &frame);
 		if (rc)
 			return rc;
 		rx->bulk = rx->bulk && frame.bytes >= qp->dev->tun.direct_bytes_min;

@@ -382,6 +382,9 @@ bool rvcm_soft_atomic_build_response(struct rvcm_soft_qp *qp, struct rvcm_soft_r
 
 /* The same for queue 0. take: a frame whose turn it is, -ENOBUFS: no receive is posted. */
 bool rvcm_soft_message_direct(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
+/* Are these two the message that is due, in pool mode, and can it be taken now? */
+bool rvcm_soft_message_joins(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *first,
+			     const struct rvcm_soft_frame *last);
 int rvcm_soft_message_open(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
 			   struct rvcm_soft_sink *sink);
 int rvcm_soft_message_close(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
