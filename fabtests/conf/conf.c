@@ -87,6 +87,7 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	struct fi_av_attr av_attr = {
 		.type = options->av_type ? options->av_type : FI_AV_TABLE,
 	};
+	const char *source = options->source ? options->source : conf_node_name();
 	struct fi_info *hints = conf_hints();
 
 	memset(node, 0, sizeof(*node));
@@ -94,7 +95,8 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	hints->domain_attr->threading = options->threading;
 	hints->domain_attr->data_progress = options->progress;
 	hints->domain_attr->av_type = options->av_type;
-	conf_ok(fi_getinfo(CONF_VERSION, conf_node_name(), NULL, FI_SOURCE, hints, &node->info));
+	conf_ok(fi_getinfo(CONF_VERSION, *source ? source : NULL, NULL, *source ? FI_SOURCE : 0,
+			   hints, &node->info));
 	fi_freeinfo(hints);
 	conf_ok(fi_fabric(node->info->fabric_attr, &node->fabric, node));
 	conf_ok(fi_domain(node->fabric, node->info, &node->domain, node));

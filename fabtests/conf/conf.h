@@ -59,6 +59,7 @@ struct conf_options {
 	enum fi_progress progress;   /* for data; UNSPEC = any */
 	uint64_t bind_flags;         /* FI_SELECTIVE_COMPLETION */
 	bool separate_cqs;           /* rxcq is another */
+	const char *source; /* address; NULL = conf_node_name(), "" = the provider's choice */
 };
 
 /* One endpoint with all that it needs. */
