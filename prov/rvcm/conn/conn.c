@@ -32,6 +32,7 @@ static struct rvcm_conn_full *create(struct rvcm_carrier *carrier, const struct 
 	rvcm_list_init(&conn->replay);
 	rvcm_list_init(&conn->pending);
 	rvcm_list_init(&conn->reads);
+	rvcm_list_init(&conn->reads_lost);
 	atomic_init(&conn->want_posted, false);
 	conn->want.kind = RVCM_MAIL_WANT;
 	conn->answer.kind = RVCM_MAIL_ANSWER;

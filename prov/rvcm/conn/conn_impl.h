@@ -160,7 +160,7 @@ struct rvcm_buf_pool {
 
 /* An RDMA read in pieces of at most the device's message size. */
 struct rvcm_read {
-	struct rvcm_list node; /* conn.reads, or nowhere when all pieces are posted */
+	struct rvcm_list node; /* conn.reads, nowhere when all pieces are posted, conn.reads_lost */
 	struct rvcm_conn_full *conn;
 	struct rvcm_conn_read op;
 	size_t posted;           /* bytes */
@@ -215,9 +215,10 @@ struct rvcm_conn_full {
 	uint32_t rx_window;
 	uint16_t peer_slot; /* as its HELLO said */
 
-	struct rvcm_list reads;  /* not wholly posted */
-	uint32_t reads_inflight; /* pieces */
-	uint32_t reads_open;     /* rvcm_reads */
+	struct rvcm_list reads;      /* not wholly posted */
+	struct rvcm_list reads_lost; /* a piece failed: the link is broken, and lets them go */
+	uint32_t reads_inflight;     /* pieces */
+	uint32_t reads_open;         /* rvcm_reads */
 
 	/* Connecting. */
 	bool wanting;
@@ -532,6 +533,10 @@ void rvcm_proof_take(struct rvcm_conn_full *conn, struct rvcm_link *link);
 /* -- read.c -- */
 int rvcm_read_start(struct rvcm_conn_full *conn, const struct rvcm_conn_read *op);
 bool rvcm_read_drain(struct rvcm_conn_full *conn);
+/*
+ * A piece is done. A failure breaks the link, and is told when that is let go, just before down:
+ * who heard of it earlier could send again, to a link that is broken and not yet replaced.
+ */
 void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status);
 void rvcm_read_abort(struct rvcm_conn_full *conn, enum rvcm_status status);
 

@@ -105,11 +105,14 @@ void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status)
 
 	read->pieces--;
 	conn->reads_inflight--;
-	if (read->status == RVCM_STATUS_OK)
-		read->status = status;
+	if (status != RVCM_STATUS_OK) {
+		rvcm_list_del(&read->node);
+		rvcm_list_add_tail(&conn->reads_lost, &read->node);
+		return;
+	}
 	if (!rvcm_list_empty(&conn->reads))
 		rvcm_conn_schedule(conn);
-	if (read->pieces == 0 && (read->posted == read->op.bytes || read->status != RVCM_STATUS_OK))
+	if (read->pieces == 0 && read->posted == read->op.bytes)
 		finish(read);
 }
 
@@ -118,7 +121,8 @@ void rvcm_read_abort(struct rvcm_conn_full *conn, enum rvcm_status status)
 {
 	struct rvcm_list *node;
 
-	while ((node = rvcm_list_first(&conn->reads))) {
+	while ((node = rvcm_list_first(&conn->reads)) ||
+	       (node = rvcm_list_first(&conn->reads_lost))) {
 		struct rvcm_read *read = rvcm_list_entry(node, struct rvcm_read, node);
 
 		read->status = status;
