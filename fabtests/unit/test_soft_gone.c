@@ -5,10 +5,12 @@
  * the peer's socket. And the other way round: our last words reach a peer that goes on talking.
  */
 #include "unit/unit.h"
+#include "base/clock.h"
 #include "unit/soft_peer.h"
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,13 +27,13 @@ static void vanish(int fd)
 			 0);
 }
 
-/* A peer that is gone is noticed after 0.2 s with bytes under way, and after 2 s without. */
+/* A peer that is gone is noticed soon, and after some 3 s if nothing is under way. */
 static void open_watchful(struct soft_peer *p)
 {
 	struct rvcm_soft_tunables tun;
 
 	rvcm_soft_tunables_init(&tun);
-	tun.user_timeout_ms = 200;
+	tun.silence_timeout_ms = 200;
 	tun.keepalive_idle_s = 1;
 	tun.keepalive_interval_s = 1;
 	tun.connect_timeout_ms = 100;
@@ -42,7 +44,7 @@ static void check_lost(struct soft_peer *p)
 {
 	const struct rvcm_dev_event *ev = soft_peer_event(p, RVCM_DEV_EVENT_DISCONNECTED);
 
-	assert_int_equal(ev->status, RVCM_STATUS_CONNECTION_LOST);
+	assert_int_equal(ev->status, RVCM_STATUS_RETRY_EXCEEDED);
 	assert_int_equal(ev->err, ETIMEDOUT);
 	assert_int_equal(p->ops->qp_state(p->qp), RVCM_DEV_QP_ERROR);
 	soft_peer_close(p);
@@ -67,8 +69,9 @@ static void bytes_that_nobody_acknowledges(void **state)
 	post(&p, RVCM_DEV_OP_READ, 1);
 	post(&p, RVCM_DEV_OP_SEND, 2);
 	wc = soft_peer_wc(&p);
+	assert_int_equal(p.n_warnings, 1); /* it was us who gave up, not TCP, later */
 	assert_int_equal(wc.wr_id, 1);
-	assert_int_equal(wc.status, RVCM_STATUS_CONNECTION_LOST);
+	assert_int_equal(wc.status, RVCM_STATUS_RETRY_EXCEEDED);
 	wc = soft_peer_wc(&p); /* handed to the stream, and behind a READ that has failed */
 	assert_int_equal(wc.wr_id, 2);
 	assert_int_not_equal(wc.status, RVCM_STATUS_OK);
@@ -87,6 +90,38 @@ static void a_peer_that_says_no_more(void **state)
 	soft_peer_pump(&p);
 	vanish(p.fd);
 	check_lost(&p);
+}
+
+/*
+ * A peer that reads nothing, be it stopped or busy, is there: its TCP answers that it has no room,
+ * if not each time. For many times the time-out, and then it takes all.
+ */
+static void a_peer_that_does_not_read_is_there(void **state)
+{
+	enum {
+		BYTES = 16 << 20
+	};
+	uint8_t *out = calloc(1, BYTES), *in = malloc(BYTES);
+	struct rvcm_dev_mr_attr attr = { .addr = out, .length = BYTES };
+	struct rvcm_dev_sge sge = { .addr = out, .length = BYTES };
+	struct rvcm_dev_wr wr = { .op = RVCM_DEV_OP_SEND, .n_sge = 1, .sge = &sge };
+	struct soft_peer p;
+	uint64_t until;
+
+	(void)state;
+	open_watchful(&p);
+	soft_peer_up(&p, &pooled);
+	assert_int_equal(p.ops->mr_reg(p.dev, &attr, &sge.mr), 0);
+	assert_int_equal(p.ops->post(p.qp, &wr), 0);
+	for (until = rvcm_clock_ns() + 2000 * RVCM_CLOCK_NS_PER_MS; rvcm_clock_ns() < until;)
+		soft_peer_pump(&p);
+	assert_false(p.have_event);
+	soft_peer_read(&p, in, BYTES);
+	assert_false(p.have_event);
+	p.ops->mr_dereg(sge.mr);
+	soft_peer_close(&p);
+	free(in);
+	free(out);
 }
 
 /* Established, and its owner has not attached it yet: control sees it. */
@@ -221,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_that_nobody_acknowledges),
 		cmocka_unit_test(a_peer_that_says_no_more),
+		cmocka_unit_test(a_peer_that_does_not_read_is_there),
 		cmocka_unit_test(before_it_was_attached),
 		cmocka_unit_test(a_host_that_does_not_answer),
 		cmocka_unit_test(a_peer_that_does_not_end),

@@ -96,7 +96,7 @@ static void do_open(struct rvcm_contact *contact)
 							  sizeof(contact->link->request));
 	}
 	if (rc)
-		rvcm_contact_failed(contact, RVCM_STATUS_GENERAL, -rc, true,
+		rvcm_contact_failed(contact, rvcm_status_from_errno(-rc), -rc, true,
 				    "the connection could not be started");
 	else
 		arm(contact, ATTEMPT_NS);

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limit.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -172,6 +173,7 @@ static void thread_free(struct rvcm_control_thread *thread)
 static int thread_start(struct rvcm_control_thread **out)
 {
 	struct rvcm_control_thread *thread = rvcm_mem_zalloc(sizeof(*thread));
+	char text[RVCM_LIMIT_TEXT_MAX];
 	int rc;
 
 	if (!thread)
@@ -183,7 +185,8 @@ static int thread_start(struct rvcm_control_thread **out)
 	if (!rc)
 		rc = rvcm_control_thread(&thread->id, thread_main, thread, "rvcm-control");
 	if (rc) {
-		rvcm_warn(RVCM_LOG_DOMAIN, "cannot start the control thread: %s", strerror(-rc));
+		rvcm_warn(RVCM_LOG_DOMAIN, "cannot start the control thread: %s",
+			  rvcm_limit_text(-rc, text));
 		thread_free(thread);
 		return rc;
 	}

@@ -9,6 +9,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "base/limit.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "ofi/nosys.h"
 
@@ -362,7 +364,9 @@ static int check_attr(const struct fi_cq_attr *attr)
 
 static int cq_init(struct rvcm_cq *cq, struct rvcm_domain *domain, const struct fi_cq_attr *attr)
 {
+	char text[RVCM_LIMIT_TEXT_MAX];
 	uint32_t size = SIZE_FIRST;
+	int rc;
 
 	while (size < attr->size)
 		size *= 2;
@@ -373,7 +377,13 @@ static int cq_init(struct rvcm_cq *cq, struct rvcm_domain *domain, const struct 
 	cq->domain = domain;
 	cq->copy = formats[attr->format];
 	cq->err_data_owned = FI_VERSION_LT(domain->fabric->fid.api_version, FI_VERSION(1, 5));
-	return attr->wait_obj == FI_WAIT_NONE ? 0 : rvcm_cqwait_open(&cq->wait, domain);
+	if (attr->wait_obj == FI_WAIT_NONE)
+		return 0;
+	rc = rvcm_cqwait_open(&cq->wait, domain);
+	if (rc)
+		rvcm_warn(RVCM_LOG_CQ, "a completion queue to wait on cannot be opened: %s",
+			  rvcm_limit_text(-rc, text));
+	return rc;
 }
 
 int rvcm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid,

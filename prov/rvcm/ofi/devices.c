@@ -17,12 +17,36 @@
 #include "dev/soft/soft.h"
 #include "ofi/sockaddr.h"
 
+static int open_soft(const struct rvcm_dev_attr *attr, const struct rvcm_params *params,
+		     struct rvcm_dev **dev)
+{
+	struct rvcm_soft_tunables tunables;
+
+	rvcm_soft_tunables_init(&tunables);
+	tunables.silence_timeout_ms = (uint32_t)params->silence_timeout;
+	tunables.keepalive_idle_s = (uint32_t)params->keepalive;
+	/* Often enough that the time-out is not exceeded by much. */
+	tunables.keepalive_interval_s = (tunables.keepalive_idle_s + 1) / 2;
+	tunables.crc = params->crc;
+	return rvcm_soft_open(attr, &tunables, dev);
+}
+
 /* The kinds of device, in order of preference. */
-static const struct rvcm_dev_class *const classes[] = {
-	&rvcm_soft_class,
+static const struct {
+	const struct rvcm_dev_class *class;
+	int (*open)(const struct rvcm_dev_attr *attr, const struct rvcm_params *params,
+		    struct rvcm_dev **dev);
+} kinds[] = {
+	{ &rvcm_soft_class, open_soft },
 };
 
-#define CLASS_COUNT (int)(sizeof(classes) / sizeof(classes[0]))
+#define KIND_COUNT (int)(sizeof(kinds) / sizeof(kinds[0]))
+
+int rvcm_devices_open(const struct rvcm_device *device, const struct rvcm_params *params,
+		      struct rvcm_dev **dev)
+{
+	return kinds[device->kind].open(&device->attr, params, dev);
+}
 
 bool rvcm_devices_same_ip(const struct rvcm_addr *a, const struct rvcm_addr *b)
 {
@@ -91,20 +115,20 @@ static const char *left_out(const struct rvcm_params *params, const struct rvcm_
 	return NULL;
 }
 
-static int list_class(const struct rvcm_dev_class *class, const struct rvcm_params *params,
-		      const struct ifaddrs *ifaddrs, struct rvcm_device *devices, int n)
+static int list_kind(int kind, const struct rvcm_params *params, const struct ifaddrs *ifaddrs,
+		     struct rvcm_device *devices, int n)
 {
 	struct rvcm_dev_attr *attrs = rvcm_mem_calloc((size_t)n, sizeof(*attrs));
-	int found, count = 0;
+	int found = 0, count = 0;
 
 	if (!attrs || !n)
 		goto out;
-	found = class->enumerate(attrs, n);
+	found = kinds[kind].class->enumerate(attrs, n);
 	for (int i = 0; i < found && i < n; i++) {
 		struct rvcm_device *device = &devices[count];
 		const char *why;
 
-		*device = (struct rvcm_device) { .class = class, .attr = attrs[i] };
+		*device = (struct rvcm_device) { .kind = kind, .attr = attrs[i] };
 		place(device, ifaddrs);
 		why = left_out(params, device);
 		if (why)
@@ -114,7 +138,7 @@ static int list_class(const struct rvcm_dev_class *class, const struct rvcm_para
 	}
 out:
 	rvcm_mem_free(attrs);
-	return count;
+	return found < 0 ? found : count;
 }
 
 /* Loopback last; else as they came. */
@@ -135,15 +159,21 @@ static void loopback_last(struct rvcm_device *devices, int n)
 int rvcm_devices_list(const struct rvcm_params *params, struct rvcm_device *devices, int n)
 {
 	struct ifaddrs *ifaddrs = NULL;
-	int count = 0;
+	int count = 0, rc = 0;
 
 	if (getifaddrs(&ifaddrs))
 		rvcm_info(RVCM_LOG_FABRIC, "getifaddrs: %s", strerror(errno));
-	for (int i = 0; i < CLASS_COUNT; i++)
-		count += list_class(classes[i], params, ifaddrs, devices + count, n - count);
+	for (int i = 0; i < KIND_COUNT; i++) {
+		int more = list_kind(i, params, ifaddrs, devices + count, n - count);
+
+		if (more < 0)
+			rc = more;
+		else
+			count += more;
+	}
 	freeifaddrs(ifaddrs);
 	loopback_last(devices, count);
-	return count;
+	return count ? count : rc;
 }
 
 const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, int n,
@@ -157,22 +187,6 @@ const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, i
 			return &devices[i];
 	}
 	return NULL;
-}
-
-int rvcm_devices_open(const struct rvcm_device *device, const struct rvcm_params *params,
-		      struct rvcm_dev **dev)
-{
-	struct rvcm_soft_tunables tunables;
-
-	if (device->class != &rvcm_soft_class)
-		return device->class->open(&device->attr, dev);
-	rvcm_soft_tunables_init(&tunables);
-	tunables.user_timeout_ms = (uint32_t)params->silence_timeout;
-	tunables.keepalive_idle_s = (uint32_t)params->keepalive;
-	/* Often enough that the time-out is not exceeded by much. */
-	tunables.keepalive_interval_s = (tunables.keepalive_idle_s + 1) / 2;
-	tunables.crc = params->crc;
-	return rvcm_soft_open(&device->attr, &tunables, dev);
 }
 
 bool rvcm_devices_reaches(const struct rvcm_device *device, const struct rvcm_addr *dest,

@@ -13,7 +13,7 @@
 #define RVCM_DEVICES_NETWORK_MAX 80 /* bytes of a network's name, with its NUL */
 
 struct rvcm_device {
-	const struct rvcm_dev_class *class;
+	int kind; /* of devices.c's table */
 	struct rvcm_dev_attr attr;
 	char iface[32];                         /* network interface of attr.addr; "" = unknown */
 	char network[RVCM_DEVICES_NETWORK_MAX]; /* "10.0.0.0/24", or the device's name */
@@ -22,7 +22,8 @@ struct rvcm_device {
 
 /*
  * List the devices that params (iface, device) let through, at most n, best first: those that reach
- * other hosts before loopback. Returns how many; what is left out is said at info level.
+ * other hosts before loopback. Returns how many, or a negative errno if there are none because they
+ * could not be listed; what is left out is said at info level.
  */
 int rvcm_devices_list(const struct rvcm_params *params, struct rvcm_device *devices, int n);
 

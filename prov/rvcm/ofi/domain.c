@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/clock.h"
+#include "base/limit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -207,10 +208,11 @@ static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 		int n = rvcm_devices_list(params, devices, RVCM_DEVICES_MAX);
 
 		device = rvcm_devices_find(devices, n, info->domain_attr->name, &src);
-		rc = device ? rvcm_devices_open(device, params, &domain->dev) : -ENODEV;
-		rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_DOMAIN, "device %s: %s",
-			 device ? device->attr.name : info->domain_attr->name,
-			 rc ? strerror(-rc) : "opened");
+		rc = n < 0 ? n : -ENODEV;
+		if (device)
+			rc = rvcm_devices_open(device, params, &domain->dev);
+		if (!rc)
+			rvcm_info(RVCM_LOG_DOMAIN, "device %s: opened", device->attr.name);
 	}
 	rvcm_mem_free(devices);
 	return rc;
@@ -301,9 +303,55 @@ static struct rvcm_domain *domain_new(struct fid_fabric *fabric, const struct fi
 	return domain;
 }
 
+/* Everything that a domain has; on failure what there was is closed again. */
+static int start(struct rvcm_domain *domain, const struct fi_info *info,
+		 const struct rvcm_params *params)
+{
+	int rc;
+
+	domain->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (domain->wake_event < 0)
+		return -errno;
+	domain->data_epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (domain->data_epoll < 0) {
+		rc = -errno;
+		goto err_close_event;
+	}
+	rc = open_device(domain, info, params);
+	if (rc)
+		goto err_close_epoll;
+	rc = open_engine(domain, info, params);
+	if (rc)
+		goto err_close_device;
+	rc = watch_data(domain);
+	if (rc)
+		goto err_close_engine;
+	rc = rvcm_control_add(&domain->control, domain->carrier, &domain->lock);
+	if (rc)
+		goto err_close_engine;
+	if (info->domain_attr->data_progress == FI_PROGRESS_AUTO)
+		rc = rvcm_progress_start(domain, &domain->progress);
+	if (rc)
+		goto err_remove;
+	return 0;
+
+err_remove:
+	rvcm_control_remove(&domain->control);
+err_close_engine:
+	rvcm_engine_close(domain->engine);
+err_close_device:
+	domain->dev->ops->close(domain->dev);
+err_close_epoll:
+	close(domain->data_epoll);
+err_close_event:
+	close(domain->wake_event);
+	return rc;
+}
+
 int rvcm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **fid,
 		     void *context)
 {
+	char text[RVCM_LIMIT_TEXT_MAX];
 	struct rvcm_params params;
 	struct rvcm_domain *domain;
 	int rc = check_info(info);
@@ -318,47 +366,16 @@ int rvcm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid
 	rc = -FI_ENOMEM;
 	if (params.stats && !(domain->stats = rvcm_mem_strdup(params.stats)))
 		goto err_free;
-	domain->wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (domain->wake_event < 0) {
-		rc = -errno;
+	rc = start(domain, info, &params);
+	if (rc)
 		goto err_free;
-	}
-	domain->data_epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (domain->data_epoll < 0) {
-		rc = -errno;
-		goto err_close_event;
-	}
-	rc = open_device(domain, info, &params);
-	if (rc)
-		goto err_close_epoll;
-	rc = open_engine(domain, info, &params);
-	if (rc)
-		goto err_close_device;
-	rc = watch_data(domain);
-	if (rc)
-		goto err_close_engine;
-	rc = rvcm_control_add(&domain->control, domain->carrier, &domain->lock);
-	if (rc)
-		goto err_close_engine;
-	if (info->domain_attr->data_progress == FI_PROGRESS_AUTO)
-		rc = rvcm_progress_start(domain, &domain->progress);
-	if (rc)
-		goto err_remove;
 	atomic_fetch_add(&domain->fabric->refs, 1);
 	*fid = &domain->fid;
 	return 0;
 
-err_remove:
-	rvcm_control_remove(&domain->control);
-err_close_engine:
-	rvcm_engine_close(domain->engine);
-err_close_device:
-	domain->dev->ops->close(domain->dev);
-err_close_epoll:
-	close(domain->data_epoll);
-err_close_event:
-	close(domain->wake_event);
 err_free:
+	rvcm_warn(RVCM_LOG_DOMAIN, "domain %s cannot be opened: %s", info->domain_attr->name,
+		  rvcm_limit_text(-rc, text));
 	rvcm_lock_fini(&domain->lock);
 	rvcm_mem_free(domain->stats);
 	rvcm_mem_free(domain);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ofi/completion.h"
@@ -148,7 +149,7 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 		.sink = &rvcm_completion_sink,
 		.sink_ctx = ep,
 	};
-	char text[RVCM_ADDR_STRLEN];
+	char text[RVCM_ADDR_STRLEN], why[RVCM_LIMIT_TEXT_MAX];
 	int rc;
 
 	if (ep->ep)
@@ -169,7 +170,8 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 	}
 	rvcm_lock_release(&ep->domain->lock);
 	rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL, "endpoint %s: %s",
-		 rvcm_addr_format(&ep->name, text, sizeof(text)), rc ? strerror(-rc) : "enabled");
+		 rvcm_addr_format(&ep->name, text, sizeof(text)),
+		 rc ? rvcm_limit_text(-rc, why) : "enabled");
 	if (rc)
 		return rc;
 	if (ep->caps & FI_MSG)

@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/limit.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "ofi/fabric.h"
 #include "ofi/nosys.h"
@@ -129,7 +131,10 @@ int rvcm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_
 	eq->event = wait == FI_WAIT_NONE ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (wait != FI_WAIT_NONE && eq->event < 0) {
 		int err = errno;
+		char text[RVCM_LIMIT_TEXT_MAX];
 
+		rvcm_warn(RVCM_LOG_EQ, "an event queue cannot be opened: %s",
+			  rvcm_limit_text(err, text));
 		rvcm_mem_free(eq);
 		return -err;
 	}

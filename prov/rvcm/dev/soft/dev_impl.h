@@ -91,7 +91,9 @@ struct rvcm_soft_dev {
 	struct rvcm_soft_src timer_src;
 	struct rvcm_soft_src mail_src; /* an eventfd: events is not empty */
 	struct rvcm_timer_queue timers;
-	uint64_t timer_armed_ns; /* what the timerfd is set to */
+	uint64_t timer_armed_ns;   /* what the timerfd is set to */
+	struct rvcm_list standing; /* connections: struct rvcm_soft_qp */
+	struct rvcm_timer silence;
 	struct rvcm_list listeners;
 	struct rvcm_list reqs; /* being read, reported or waiting for an answer */
 	uint32_t n_reqs;
@@ -125,7 +127,7 @@ socklen_t rvcm_soft_sock_from_addr(const struct rvcm_addr *addr, struct sockaddr
 void rvcm_soft_sock_to_addr(const struct sockaddr_storage *ss, struct rvcm_addr *addr);
 /* A TCP socket of that family: non-blocking, close-on-exec. Or a negative errno. */
 int rvcm_soft_sock_open(const struct rvcm_addr *addr);
-/* No delay, keepalive, user timeout; best effort. */
+/* No delay, probes of an idle connection; best effort. */
 void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun);
 /* Ends the connection at once, with a reset; the descriptor stays. */
 void rvcm_soft_sock_break(int fd);
@@ -211,6 +213,20 @@ int rvcm_soft_event_next(struct rvcm_soft_dev *dev, struct rvcm_dev_event *ev);
 void rvcm_soft_linger_close(struct rvcm_soft_dev *dev, int fd);
 void rvcm_soft_linger_ready(struct rvcm_soft_src *src);
 void rvcm_soft_linger_fini(struct rvcm_soft_dev *dev);
+
+/* -- peers that do not answer (silence.c): control ------------------------------------------- */
+
+void rvcm_soft_silence_init(struct rvcm_soft_dev *dev);
+void rvcm_soft_silence_fini(struct rvcm_soft_dev *dev);
+/* Its connection stands; until it is closed, it is looked at. */
+void rvcm_soft_silence_watch(struct rvcm_soft_qp *qp);
+/*
+ * Pure. At now_ns, something was sent so many times and is unanswered (0: all is answered), and
+ * the peer was last heard heard_ns ago. True: nothing was heard from it in the last limit_ns
+ * although something was due all the while. *since_ns belongs to the connection, and starts as 0.
+ */
+bool rvcm_soft_silence_judge(uint64_t *since_ns, uint32_t attempts, uint64_t heard_ns,
+			     uint64_t now_ns, uint64_t limit_ns);
 
 /* -- connection management (cm.c, listen.c, dial.c): control -------------------------------- */
 

@@ -28,7 +28,9 @@ static const struct {
 	{ ENETDOWN, { .type = RVCM_DEV_EVENT_UNREACHABLE, .status = RVCM_STATUS_UNREACHABLE } },
 	/* connect(2) from a loopback address to another host */
 	{ EINVAL, { .type = RVCM_DEV_EVENT_UNREACHABLE, .status = RVCM_STATUS_UNREACHABLE } },
-	{ EADDRNOTAVAIL, { .type = RVCM_DEV_EVENT_ADDR_ERROR, .status = RVCM_STATUS_UNREACHABLE } },
+	/* connect(2); the address itself is bound before */
+	{ EADDRNOTAVAIL, { .type = RVCM_DEV_EVENT_ADDR_ERROR, .status = RVCM_STATUS_NO_PORT } },
+	{ ENODEV, { .type = RVCM_DEV_EVENT_ADDR_ERROR, .status = RVCM_STATUS_DEVICE_REMOVED } },
 	{ EAFNOSUPPORT, { .type = RVCM_DEV_EVENT_ADDR_ERROR, .status = RVCM_STATUS_UNREACHABLE } },
 	/* rvcm_soft_mpa_decode's */
 	{ EPROTO,
@@ -111,7 +113,7 @@ static int dial_start(struct rvcm_soft_qp *qp)
 	/* The port is chosen when the peer is known: the same one serves many peers. */
 	(void)setsockopt(qp->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	if (bind(qp->fd, (struct sockaddr *)&ss, len) < 0)
-		return -errno;
+		return errno == EADDRNOTAVAIL ? -ENODEV : -errno;
 	len = rvcm_soft_sock_from_addr(&qp->peer, &ss);
 	if (connect(qp->fd, (struct sockaddr *)&ss, len) < 0 && errno != EINPROGRESS)
 		return -errno;
@@ -248,6 +250,7 @@ void rvcm_soft_dial_established(struct rvcm_soft_qp *qp, const struct rvcm_soft_
 	}
 	qp->src.fd = qp->fd;
 	(void)rvcm_soft_cm_watch(qp->dev, &qp->src, EPOLLRDHUP);
+	rvcm_soft_silence_watch(qp);
 	(void)rvcm_soft_qp_step(qp, qp->opener ? RVCM_SOFT_FSM_REPLY : RVCM_SOFT_FSM_ACCEPT, NULL);
 }
 
@@ -263,12 +266,14 @@ static void dial_hung_up(struct rvcm_soft_qp *qp)
 	rvcm_soft_cm_unwatch(qp->dev, &qp->src);
 	if (n > 0 && rvcm_soft_qp_now(qp) == RVCM_DEV_QP_RTS)
 		return; /* what the peer sent before waits for attach, and so does its end */
-	if (n < 0) {
+	if (atomic_load_explicit(&qp->silent, memory_order_relaxed))
+		end.err = ETIMEDOUT;
+	else if (n < 0)
 		end.err = errno;
-		end.status = RVCM_STATUS_CONNECTION_LOST;
-	}
+	if (end.err)
+		end.status = rvcm_soft_lost_status(end.err);
 	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
-	(void)rvcm_soft_qp_step(qp, n < 0 ? RVCM_SOFT_FSM_LOST : RVCM_SOFT_FSM_PEER_CLOSED, &end);
+	(void)rvcm_soft_qp_step(qp, end.err ? RVCM_SOFT_FSM_LOST : RVCM_SOFT_FSM_PEER_CLOSED, &end);
 	(void)shutdown(qp->fd, SHUT_WR);
 }
 

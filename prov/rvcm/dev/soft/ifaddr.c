@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "base/log.h"
 #include "dev/soft/soft_impl.h"
 
@@ -94,12 +95,15 @@ static void ifaddr_insert(struct rvcm_dev_attr *attrs, int have, int n,
 
 int rvcm_soft_ifaddr_enumerate(struct rvcm_dev_attr *attrs, int n)
 {
+	char text[RVCM_LIMIT_TEXT_MAX];
 	struct ifaddrs *list;
-	int have = 0;
+	int have = 0, rc;
 
 	if (getifaddrs(&list) < 0) {
-		rvcm_warn(RVCM_LOG_CORE, "soft: cannot list interfaces, errno %d", errno);
-		return -errno;
+		rc = -errno;
+		rvcm_warn(RVCM_LOG_CORE, "soft: cannot list interfaces: %s",
+			  rvcm_limit_text(-rc, text));
+		return rc;
 	}
 	for (struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next) {
 		struct rvcm_dev_attr attr;

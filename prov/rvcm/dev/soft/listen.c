@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/limit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "dev/soft/soft_impl.h"
@@ -160,9 +161,11 @@ static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const str
 /* Thousands of listeners may find the same, ten times a second: it is said once. */
 static void listen_starve(struct rvcm_soft_dev *dev, int err)
 {
+	char text[RVCM_LIMIT_TEXT_MAX];
+
 	rvcm_log(dev->starved ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL,
-		 "%s: a connection cannot be accepted for now: %s%s", dev->base.attr.name,
-		 strerrordesc_np(err), err == EMFILE ? " (RLIMIT_NOFILE, ulimit -n)" : "");
+		 "%s: a connection cannot be accepted for now: %s", dev->base.attr.name,
+		 rvcm_limit_text(err, text));
 	dev->starved = true;
 }
 

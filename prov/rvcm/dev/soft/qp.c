@@ -41,10 +41,12 @@ static void qp_init(struct rvcm_soft_qp *qp, struct rvcm_soft_dev *dev,
 	rvcm_list_init(&qp->srq_node);
 	rvcm_list_init(&qp->note.node);
 	rvcm_list_init(&qp->finish_node);
+	rvcm_list_init(&qp->standing);
 	rvcm_timer_init(&qp->timer, NULL);
 	atomic_init(&qp->state, RVCM_DEV_QP_INIT);
 	atomic_init(&qp->refs, 1);
 	atomic_init(&qp->closed, false);
+	atomic_init(&qp->silent, false);
 }
 
 int rvcm_soft_qp_open(struct rvcm_dev *base, const struct rvcm_dev_qp_attr *attr,
@@ -100,6 +102,7 @@ void rvcm_soft_qp_close(struct rvcm_dev_qp *base)
 	if (qp->bound) /* against the rules, and cheap to survive */
 		rvcm_soft_qp_detach(base);
 	rvcm_timer_cancel(&dev->timers, &qp->timer);
+	rvcm_list_del(&qp->standing);
 	atomic_store_explicit(&qp->closed, true, memory_order_release);
 	rvcm_soft_event_forget(dev, &qp->note);
 	if (state == RVCM_DEV_QP_RTS || state == RVCM_DEV_QP_CLOSING)
@@ -275,14 +278,20 @@ static void qp_flush_receives(struct rvcm_soft_qp *qp, enum rvcm_status status)
 	}
 }
 
+enum rvcm_status rvcm_soft_lost_status(int err)
+{
+	return err == ETIMEDOUT ? RVCM_STATUS_RETRY_EXCEEDED : RVCM_STATUS_CONNECTION_LOST;
+}
+
 void rvcm_soft_qp_over(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
 		       enum rvcm_status status, int err)
 {
 	struct rvcm_soft_end end = { .status = status, .err = err };
-	/* A lost connection hits all alike. Any other end has one cause, and the rest is flushed.
+	/* A lost connection or peer hits all alike. Any other end has one cause, and the rest is
+	 * flushed.
 	 */
-	enum rvcm_status flush =
-		status == RVCM_STATUS_CONNECTION_LOST ? status : RVCM_STATUS_FLUSHED;
+	bool all = status == RVCM_STATUS_CONNECTION_LOST || status == RVCM_STATUS_RETRY_EXCEEDED;
+	enum rvcm_status flush = all ? status : RVCM_STATUS_FLUSHED;
 
 	if (qp->dead)
 		return;

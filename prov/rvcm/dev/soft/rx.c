@@ -338,12 +338,14 @@ static void rx_end(struct rvcm_soft_qp *qp, int err)
 {
 	const struct rvcm_soft_rx *rx = &qp->rx;
 
+	if (atomic_load_explicit(&qp->silent, memory_order_acquire))
+		err = ETIMEDOUT;
 	if (qp->tx.err && !err)
 		err = qp->tx.err;
 	if (!err && (rx->direct || rx->w != rx->r || rx->message_open))
 		err = ECONNRESET; /* in the middle of a frame or message */
 	if (err)
-		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, RVCM_STATUS_CONNECTION_LOST, err);
+		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, rvcm_soft_lost_status(err), err);
 	else
 		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_PEER_CLOSED, RVCM_STATUS_OK, 0);
 }

@@ -7,6 +7,11 @@
 
 #include "dev/soft/soft_impl.h"
 
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44
+#endif
+
+#define SOCK_PROBES      127 /* the most there can be: silence.c decides, and sooner */
 #define SOCK_DRAINS_MAX  16
 #define SOCK_DRAIN_BYTES (1u << 20)
 
@@ -64,11 +69,12 @@ void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun)
 	int one = 1;
 	int idle = (int)tun->keepalive_idle_s;
 	int interval = (int)tun->keepalive_interval_s;
-	int count = (int)tun->keepalive_count;
-	unsigned int timeout = tun->user_timeout_ms;
+	int count = SOCK_PROBES;
+	int rto = tun->silence_timeout_ms < 3000 ? 1000 : (int)tun->silence_timeout_ms / 3;
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+	/* Linux 6.15: TCP tries again at least so often, and hears that a peer is back. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &rto, sizeof(rto));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));

@@ -17,10 +17,9 @@ void rvcm_soft_tunables_init(struct rvcm_soft_tunables *tun)
 		.handshake_timeout_ms = 5000,
 		.close_timeout_ms = 5000,
 		.linger_ms = 1000,
-		.user_timeout_ms = 30000,
+		.silence_timeout_ms = 30000,
 		.keepalive_idle_s = 10,
 		.keepalive_interval_s = 5,
-		.keepalive_count = 3,
 		.mpa_revision = 2,
 		.peer_to_peer = true,
 		.handshakes_max = 4096,
@@ -42,6 +41,7 @@ static uint32_t soft_clamp(uint32_t value, uint32_t min, uint32_t max)
 /* What would break an invariant is brought into range. */
 static void soft_clamp_all(struct rvcm_soft_tunables *tun)
 {
+	tun->silence_timeout_ms = soft_clamp(tun->silence_timeout_ms, 100, 3600000);
 	tun->reads_max = soft_clamp(tun->reads_max, 1, 1024);
 	tun->segment_bytes_max = soft_clamp(tun->segment_bytes_max, 512, 65472);
 	tun->copy_bytes_max = soft_clamp(tun->copy_bytes_max, RVCM_SOFT_INLINE_BYTES, 32768);
@@ -90,6 +90,7 @@ static void soft_close(struct rvcm_dev *base)
 		rvcm_soft_listen_req_free(
 			rvcm_list_entry(rvcm_list_first(&dev->reqs), struct rvcm_dev_req, node));
 	rvcm_soft_linger_fini(dev);
+	rvcm_soft_silence_fini(dev);
 	rvcm_timer_queue_fini(&dev->timers);
 	soft_close_fds(dev);
 	rvcm_soft_buf_fini(&dev->bufs);
@@ -157,6 +158,7 @@ int rvcm_soft_open(const struct rvcm_dev_attr *attr, const struct rvcm_soft_tuna
 	rvcm_list_init(&dev->reqs);
 	rvcm_list_init(&dev->lingering);
 	rvcm_list_init(&dev->events);
+	rvcm_soft_silence_init(dev);
 	rc = soft_open_fds(dev);
 	if (rc)
 		goto err_free;
@@ -166,7 +168,6 @@ int rvcm_soft_open(const struct rvcm_dev_attr *attr, const struct rvcm_soft_tuna
 	return 0;
 
 err_free:
-	rvcm_warn(RVCM_LOG_CORE, "%s: cannot be opened, errno %d", attr->name, -rc);
 	rvcm_mem_free(dev);
 	return rc;
 }

@@ -24,16 +24,12 @@ struct rvcm_soft_tunables {
 	uint32_t
 		linger_ms; /* what was sent last may take so long to arrive after qp_close [1000] */
 	/*
-	 * A peer that is gone without a word ends the connection with ETIMEDOUT: bytes that it does
-	 * not acknowledge for user_timeout_ms; or, when nothing is under way, silence for
-	 * keepalive_idle_s and then probes until user_timeout_ms have passed since it was heard
-	 * (Linux: TCP_USER_TIMEOUT goes before TCP_KEEPCNT), or with user_timeout_ms 0 until
-	 * keepalive_count are unanswered.
+	 * A peer whose host does not answer ends the connection with ETIMEDOUT: after so long with
+	 * something under way, or so long after the first probe with nothing: see silence.c.
 	 */
-	uint32_t user_timeout_ms;      /* [30000] */
+	uint32_t silence_timeout_ms;   /* [30000] */
 	uint32_t keepalive_idle_s;     /* before the first probe [10] */
 	uint32_t keepalive_interval_s; /* between probes [5] */
-	uint32_t keepalive_count;      /* [3] */
 	uint32_t mpa_revision; /* of our requests: 1 where a peer knows no other (RFC 5044); 1 has
 				  no IRD and ORD, so one READ is open at a time [2] */
 	bool peer_to_peer; /* ask a foreign peer for RFC 6581's, so that it may send first [yes] */

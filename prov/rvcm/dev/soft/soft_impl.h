@@ -476,10 +476,13 @@ struct rvcm_soft_qp {
 	struct rvcm_soft_end end;
 	atomic_uint refs;   /* control's one, and data's while attached or in_cq */
 	atomic_bool closed; /* control: report nothing any more */
+	atomic_bool silent; /* control: the peer's host does not answer; the stream was ended */
 
 	/* control */
 	struct rvcm_soft_src src;
-	struct rvcm_timer timer; /* of the attempt to connect, or of the orderly end */
+	struct rvcm_list standing; /* dev->standing */
+	uint64_t unanswered_ns;    /* silence.c: since when; 0 = nothing is */
+	struct rvcm_timer timer;   /* of the attempt to connect, or of the orderly end */
 	struct rvcm_addr peer;
 	bool tcp_up; /* connecting: TCP is, MPA is not */
 	bool opener;
@@ -513,6 +516,9 @@ void rvcm_soft_qp_put(struct rvcm_soft_qp *qp);
  */
 enum rvcm_soft_fsm_action rvcm_soft_qp_step(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
 					    const struct rvcm_soft_end *end);
+
+/* What an errno of the socket (positive) means for a connection that stood. */
+enum rvcm_status rvcm_soft_lost_status(int err);
 
 /* Data: move bytes both ways. */
 void rvcm_soft_qp_service(struct rvcm_soft_qp *qp);

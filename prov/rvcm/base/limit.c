@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/limit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static void files_text(char *buf)
+{
+	struct rlimit limit = { 0 };
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit); /* fails for bad arguments only: getrlimit(2) */
+	snprintf(buf, RVCM_LIMIT_TEXT_MAX,
+		 "one more file descriptor, and the process has all of its %llu (RLIMIT_NOFILE): "
+		 "raise it with ulimit -n, up to %llu, or close some",
+		 (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
+}
+
+/* For those whose limit has no number that belongs to the process. */
+static const struct {
+	int err;
+	const char *text;
+} rows[] = {
+	{ ENFILE, "one more open file, and the system has all it may have: raise fs.file-max" },
+	{ EADDRNOTAVAIL, "no local port is free, or the address is gone: see ip_local_port_range "
+			 "in ip(7) and widen it" },
+	{ EADDRINUSE, "the port is taken; or, if any would do, none is free: see "
+		      "ip_local_port_range in ip(7) and widen it" },
+};
+
+const char *rvcm_limit_text(int err, char *buf)
+{
+	const char *text = strerrordesc_np(err);
+
+	if (err == EMFILE) {
+		files_text(buf);
+		return buf;
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].err == err)
+			text = rows[i].text;
+	snprintf(buf, RVCM_LIMIT_TEXT_MAX, "%s", text ? text : "unknown error");
+	return buf;
+}
