@@ -187,9 +187,43 @@ static void who_says_nothing_blocks_nobody(void **state)
 	soft_peer_close(&p);
 }
 
+/* The oldest that has said nothing goes, and who speaks is served. */
+static void silence_does_not_keep_others_out(void **state)
+{
+	struct rvcm_soft_tunables tun;
+	struct soft_peer p;
+	int silent[3];
+
+	(void)state;
+	rvcm_soft_tunables_init(&tun);
+	tun.handshakes_max = 2;
+	soft_peer_open(&p, &tun);
+	soft_peer_listen(&p);
+	for (int i = 0; i < 3; i++) {
+		soft_peer_dial(&p);
+		soft_peer_pump(&p);
+		silent[i] = p.fd;
+		p.fd = -1;
+	}
+	assert_int_equal(p.n_warnings, 1);
+	p.fd = silent[0];
+	soft_peer_expect_end(&p);
+	close(p.fd);
+	soft_peer_dial(&p);
+	soft_peer_write(&p, "MPA ID Req Frame\0\1\0\0", 20);
+	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	assert_int_equal(p.n_warnings, 1);
+	assert_int_equal(p.ops->reject(p.event.req, NULL, 0), 0);
+	close(silent[1]);
+	close(silent[2]);
+	soft_peer_close(&p);
+}
+
+/* Requests that are whole and wait for an answer are not: one more has to go. */
 static void above_the_limit_one_more_is_dropped(void **state)
 {
 	struct rvcm_soft_tunables tun;
+	struct rvcm_dev_req *req;
 	struct soft_peer p;
 	int first;
 
@@ -199,11 +233,14 @@ static void above_the_limit_one_more_is_dropped(void **state)
 	soft_peer_open(&p, &tun);
 	soft_peer_listen(&p);
 	soft_peer_dial(&p);
-	soft_peer_pump(&p);
+	soft_peer_write(&p, "MPA ID Req Frame\0\1\0\0", 20);
+	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	req = p.event.req;
 	first = p.fd;
 	p.fd = -1;
 	soft_peer_dial(&p);
 	soft_peer_expect_end(&p);
+	assert_int_equal(p.ops->reject(req, NULL, 0), 0);
 	close(p.fd);
 	close(first);
 	p.fd = -1;
@@ -472,6 +509,7 @@ int main(void)
 		cmocka_unit_test(a_request_for_markers_is_rejected),
 		cmocka_unit_test(many_strangers_at_once_do_no_harm),
 		cmocka_unit_test(who_says_nothing_blocks_nobody),
+		cmocka_unit_test(silence_does_not_keep_others_out),
 		cmocka_unit_test(above_the_limit_one_more_is_dropped),
 		cmocka_unit_test(revision_1_is_answered_in_kind),
 		cmocka_unit_test(crcs_are_used_if_the_peer_wants_them),

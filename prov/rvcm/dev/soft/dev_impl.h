@@ -98,6 +98,7 @@ struct rvcm_soft_dev {
 	struct rvcm_list reqs; /* being read, reported or waiting for an answer */
 	uint32_t n_reqs;
 	bool starved;               /* the last connection could not be accepted */
+	bool crowded;               /* requests were dropped since one was whole */
 	struct rvcm_list lingering; /* sockets that are over here: linger.c */
 	uint32_t n_lingering;
 	uint8_t private_data[RVCM_SOFT_MPA_PRIVATE_BYTES_MAX]; /* of the event last reported */

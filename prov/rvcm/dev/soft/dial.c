@@ -271,7 +271,7 @@ static void dial_hung_up(struct rvcm_soft_qp *qp)
 	else if (n < 0)
 		end.err = errno;
 	if (end.err)
-		end.status = rvcm_soft_lost_status(end.err);
+		end.status = rvcm_soft_qp_lost_status(end.err);
 	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
 	(void)rvcm_soft_qp_step(qp, end.err ? RVCM_SOFT_FSM_LOST : RVCM_SOFT_FSM_PEER_CLOSED, &end);
 	(void)shutdown(qp->fd, SHUT_WR);

@@ -125,13 +125,37 @@ static void listen_req_timeout(struct rvcm_timer *timer, uint64_t now_ns)
 	rvcm_soft_listen_req_free(req);
 }
 
+/*
+ * Whoever connects first and says nothing must not keep out those who come later and do: of the
+ * requests that are not whole, the oldest goes. True: one went.
+ */
+static bool listen_make_room(struct rvcm_soft_dev *dev)
+{
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &dev->reqs) {
+		struct rvcm_dev_req *req = rvcm_list_entry(node, struct rvcm_dev_req, node);
+
+		if (!rvcm_timer_is_set(&req->timer))
+			continue;
+		rvcm_soft_listen_req_free(req);
+		if (!dev->crowded)
+			rvcm_warn(RVCM_LOG_EP_CTRL,
+				  "%s: too many connect and say nothing: the oldest are dropped",
+				  dev->base.attr.name);
+		dev->crowded = true;
+		return true;
+	}
+	return false;
+}
+
 /* Takes fd. */
 static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const struct rvcm_addr *peer)
 {
 	struct rvcm_soft_dev *dev = listener->dev;
 	struct rvcm_dev_req *req = NULL;
 
-	if (dev->n_reqs < dev->tun.handshakes_max)
+	if (dev->n_reqs < dev->tun.handshakes_max || listen_make_room(dev))
 		req = rvcm_mem_zalloc(sizeof(*req));
 	if (!req) {
 		rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %u requests wait already: one more is dropped",
@@ -185,6 +209,8 @@ void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 	}
 	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
 		return; /* that client is gone again: accept(2) */
+	if ((errno == EMFILE || errno == ENFILE) && listen_make_room(listener->dev))
+		return; /* the listener is ready still */
 	listen_starve(listener->dev, errno);
 	rvcm_soft_cm_rewatch(listener->dev, &listener->src, 0);
 	rvcm_soft_cm_timer(listener->dev, &listener->retry, LISTEN_RETRY_MS);
@@ -228,6 +254,7 @@ void rvcm_soft_listen_req_ready(struct rvcm_dev_req *req)
 		listen_req_refuse(req, rc);
 		return;
 	}
+	dev->crowded = false;
 	rvcm_timer_cancel(&dev->timers, &req->timer);
 	rvcm_soft_cm_unwatch(dev, &req->src);
 	rvcm_lock_acquire(&dev->lock);

@@ -345,7 +345,7 @@ static void rx_end(struct rvcm_soft_qp *qp, int err)
 	if (!err && (rx->direct || rx->w != rx->r || rx->message_open))
 		err = ECONNRESET; /* in the middle of a frame or message */
 	if (err)
-		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, rvcm_soft_lost_status(err), err);
+		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, rvcm_soft_qp_lost_status(err), err);
 	else
 		rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_PEER_CLOSED, RVCM_STATUS_OK, 0);
 }

@@ -33,7 +33,8 @@ struct rvcm_soft_tunables {
 	uint32_t mpa_revision; /* of our requests: 1 where a peer knows no other (RFC 5044); 1 has
 				  no IRD and ORD, so one READ is open at a time [2] */
 	bool peer_to_peer; /* ask a foreign peer for RFC 6581's, so that it may send first [yes] */
-	uint32_t handshakes_max;    /* requests that wait to be read or answered [4096] */
+	uint32_t handshakes_max;    /* requests that wait to be read or answered; one more drops the
+				     oldest that is not whole [4096] */
 	uint32_t reads_max;         /* READs open at a time, each way: ORD and IRD [32] */
 	uint32_t segment_bytes_max; /* payload of one frame [65472] */
 	uint32_t copy_bytes_max;    /* payloads up to this are copied behind their header [2048] */

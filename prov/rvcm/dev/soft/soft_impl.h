@@ -518,7 +518,7 @@ enum rvcm_soft_fsm_action rvcm_soft_qp_step(struct rvcm_soft_qp *qp, enum rvcm_s
 					    const struct rvcm_soft_end *end);
 
 /* What an errno of the socket (positive) means for a connection that stood. */
-enum rvcm_status rvcm_soft_lost_status(int err);
+enum rvcm_status rvcm_soft_qp_lost_status(int err);
 
 /* Data: move bytes both ways. */
 void rvcm_soft_qp_service(struct rvcm_soft_qp *qp);
