@@ -45,6 +45,8 @@ struct side {
 };
 
 static struct side victim, honest;
+static uint64_t linger_ns = RVCM_CLOCK_NS_PER_S;
+static uint32_t close_timeout_ms = 300; /* the device's */
 static struct rvcm_dev_attr loopback;
 static uint64_t since_ns;
 
@@ -124,7 +126,7 @@ static void side_open(struct side *side, const struct side *other)
 		.window_max = 8,
 		.connect_timeout_ns = RVCM_CLOCK_NS_PER_S,
 		.hello_timeout_ns = 200 * RVCM_CLOCK_NS_PER_MS,
-		.linger_ns = RVCM_CLOCK_NS_PER_S,
+		.linger_ns = linger_ns,
 		.rnr_timeout_ns = RVCM_CLOCK_NS_PER_S,
 		.env = { env_now, env_random, env_wake, env_wake, side },
 		.sink = &sink,
@@ -135,7 +137,7 @@ static void side_open(struct side *side, const struct side *other)
 	rvcm_soft_tunables_init(&tun);
 	tun.connect_timeout_ms = 300;
 	tun.handshake_timeout_ms = 300;
-	tun.close_timeout_ms = 300;
+	tun.close_timeout_ms = close_timeout_ms;
 	memset(side, 0, sizeof(*side));
 	side->other = &other->name;
 	memcpy(attr.job_key, key, sizeof(key));
@@ -787,6 +789,33 @@ static int close_both(void **state)
 	return 0;
 }
 
+/* The other one computes, and has not taken all: that does not keep us, and nothing is lost. */
+static void closing_does_not_wait_for_who_computes(void **state)
+{
+	struct rvcm_carrier *computing;
+	uint32_t before;
+	uint8_t *buf;
+
+	linger_ns = 10 * PATIENCE_NS;
+	close_timeout_ms = (uint32_t)(linger_ns / RVCM_CLOCK_NS_PER_MS);
+	assert_int_equal(open_both(state), 0);
+	before = victim.received;
+	computing = victim.carrier;
+	victim.carrier = NULL;
+	for (int i = 0; i < 2; i++) {
+		buf = rvcm_conn_reserve(honest.conn, 8);
+		assert_non_null(buf);
+		memset(buf, 0, 8);
+		rvcm_conn_commit(honest.conn, 0, 8, RVCM_CONN_NOW);
+	}
+	side_close(&honest);
+	victim.carrier = computing;
+	UNTIL(victim.received == before + 2);
+	side_close(&victim);
+	linger_ns = RVCM_CLOCK_NS_PER_S;
+	close_timeout_ms = 300;
+}
+
 static int find_loopback(void **state)
 {
 	struct rvcm_dev_attr attrs[64];
@@ -811,6 +840,7 @@ int main(void)
 		TEST(lies_after_the_acceptance),
 		TEST(a_replay_of_all_of_it),
 		TEST(an_acceptor_goes_wrong_at_every_step),
+		cmocka_unit_test(closing_does_not_wait_for_who_computes),
 	};
 
 	return cmocka_run_group_tests_name("hostile", tests, find_loopback, NULL);

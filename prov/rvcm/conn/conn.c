@@ -93,12 +93,18 @@ void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot)
 	each_of_slot(carrier, slot, free_one, NULL);
 }
 
+/* Has the device all that was committed, and BYE, out of its hands? */
+static bool is_handed_over(const struct rvcm_conn_full *conn)
+{
+	return rvcm_list_empty(&conn->pending) && !conn->bye_due &&
+	       conn->link->completed >= conn->bye_ordinal;
+}
+
 static void check_drained(struct rvcm_conn_full *conn, void *arg)
 {
 	bool *drained = arg;
 
-	if (conn->link && !conn->failed &&
-	    (!rvcm_list_empty(&conn->pending) || conn->held || conn->bye_due))
+	if (conn->link && !conn->failed && !is_handed_over(conn))
 		*drained = false;
 }
 
@@ -114,8 +120,7 @@ static void settle(struct rvcm_conn_full *conn, void *arg)
 {
 	(void)arg;
 	if (conn->link)
-		conn->link->settled = conn->hello_seen && rvcm_list_empty(&conn->replay) &&
-				      rvcm_list_empty(&conn->pending);
+		conn->link->settled = is_handed_over(conn);
 }
 
 void rvcm_conn_settle(struct rvcm_carrier *carrier, uint16_t slot)
@@ -189,6 +194,7 @@ void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link)
 	conn->hello_due = false;
 	conn->bye_due = false;
 	conn->peer_bye = false;
+	conn->bye_ordinal = 0;
 	conn->rx_next = 0;
 	conn->rx_acked = 0;
 	conn->rx_window = link->window;

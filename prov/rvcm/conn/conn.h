@@ -143,7 +143,7 @@ void rvcm_carrier_unlisten_by(struct rvcm_carrier *carrier, uint16_t slot, uint6
 
 /*
  * Has all that was sent left, and has every conn of the slot ended? linger_ns bounds it, and where
- * all has been acknowledged it does not wait for a peer that does not move. Call
+ * the device is through with all that was sent it does not wait for a peer that does not move. Call
  * rvcm_carrier_progress until true. After that the slot's conns are gone.
  */
 bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot);

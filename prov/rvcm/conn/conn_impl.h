@@ -127,7 +127,7 @@ struct rvcm_link {
 	uint64_t completed;              /* sends that the device is known to be through with */
 	uint32_t unsignalled;            /* sends since the last signalled one */
 	struct rvcm_list inflight;       /* bufs that the device may still read, oldest first */
-	bool settled; /* the slot is shut, and the peer has accepted everything; control reads it */
+	bool settled; /* the slot is shut, and all that was sent is on its way; control reads it */
 };
 
 /* A message buffer: header and payload of one frame. See buf.h. */
@@ -186,6 +186,7 @@ struct rvcm_conn_full {
 	bool hello_due;              /* the acceptor's, once the opener's was seen */
 	bool bye_due;
 	bool peer_bye;
+	uint64_t bye_ordinal;         /* of the post of our BYE; 0 = none */
 	struct rvcm_conn_cause cause; /* while failing or failed */
 
 	/* Sending: seq - acked messages are in replay; seq may not pass limit. */

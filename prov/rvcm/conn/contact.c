@@ -203,8 +203,8 @@ static void do_drop(struct rvcm_contact *contact)
 }
 
 /*
- * The peer ends its side when it gets to that; where it has accepted everything it is only given
- * the time in which the device sends BYE.
+ * The peer ends its side when it gets to that. Where the device is through with all that was sent,
+ * BYE included, it arrives whatever becomes of us: then the peer is not waited for long.
  */
 static void do_disconnect(struct rvcm_contact *contact)
 {

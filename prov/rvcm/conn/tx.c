@@ -156,7 +156,12 @@ int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const
 	rvcm_le16_put(frame->dst_slot, 0);
 	if (bytes)
 		memcpy(buf->frame + sizeof(*frame), payload, bytes);
+	/* The completion of BYE vouches for all that was sent before. */
+	if (kind == RVCM_WIRE_BYE)
+		conn->link->unsignalled = conn->link->signal_every;
 	rc = post(conn, buf, false);
+	if (rc == 0 && kind == RVCM_WIRE_BYE)
+		conn->bye_ordinal = conn->link->posted;
 	release(conn, buf);
 	post_failed(conn, rc);
 	return rc;
