@@ -24,7 +24,8 @@ struct plan plan_of(uint64_t seed)
 
 	plan.unkind = seed & 1;
 	plan.faults = seed & 2;
-	plan.deaths = seed & 4;
+	plan.deaths = seed & 4 && seed % 3;
+	plan.closes = seed & 4;
 	plan.lulls = seed & 8;
 	plan.sleepy = seed / 16 & 1;
 	plan.end = seed % 23 == 0 ? PLAN_ABANDON : PLAN_DRAIN;
@@ -131,7 +132,7 @@ static void death(struct run *r)
 	int i = (int)world_below(w, (uint64_t)w->n_engines);
 	struct world_ep *ep = &w->eps[world_below(w, (uint64_t)w->n_eps)];
 
-	if (one_in(r, 2)) {
+	if (!r->plan->deaths || one_in(r, 2)) {
 		if (ep->engine)
 			close_or_reopen(r, ep);
 	} else if (w->engines[i]) {
@@ -190,7 +191,7 @@ static void trouble(struct run *r)
 		fault(r);
 	if (r->plan->lulls && one_in(r, 50))
 		lull(r);
-	if (r->plan->deaths && one_in(r, 80))
+	if ((r->plan->deaths || r->plan->closes) && one_in(r, 80))
 		death(r);
 }
 
@@ -354,7 +355,8 @@ void plan_run(const struct plan *plan, struct plan_sums *sums)
 		conf.retry_timeout_ns = 30 * SIM_S; /* lulls may add up */
 	}
 	r.w = world_open(&conf);
-	r.w->faulty = plan->faults || plan->deaths || plan->end == PLAN_ABANDON;
+	r.w->faulty = plan->faults || plan->deaths || plan->closes || plan->end == PLAN_ABANDON;
+	r.w->orderly = plan->closes && !plan->faults && !plan->deaths && !plan->lulls;
 	r.w->sleepy = plan->sleepy;
 	talk(&r);
 	finish(&r);

@@ -14,7 +14,8 @@ struct plan {
 	uint64_t seed;
 	bool unkind; /* the network: sim_unkind */
 	bool faults; /* links break, operations and connects fail, memory is unmapped */
-	bool deaths; /* endpoints close, processes die; both come back */
+	bool closes; /* endpoints close, and are opened again */
+	bool deaths; /* the same, and processes die and come back */
 	bool lulls;  /* threads, peers and links fall silent for a while */
 	bool sleepy; /* world.sleepy */
 	int steps;

@@ -151,6 +151,39 @@ static void one_way_is_enough(void **state)
 	seeds_each(60, run_one_way);
 }
 
+/* What was sent before an orderly close arrives, however busy the other direction is. */
+static void run_close(uint64_t seed)
+{
+	struct conns_conf conf = { .sim = { .seed = seed, .delay_ns_max = SIM_MS },
+				   .n = 2,
+				   .window_max = 64 };
+	struct conns *c = conns_open(&conf);
+	const struct conns_peer *to = &c->nodes[0].peers[1], *at = &c->nodes[1].peers[0];
+	uint32_t sent;
+
+	conns_give(c, 300);
+	while (at->rx_total < 100 + seed % 50) {
+		conns_talk(c);
+		conns_turn(c);
+		assert_true(sim_now(c->net) < LIMIT_NS);
+	}
+	sent = to->tx_number;
+	conns_node_close(c, 0);
+	while (at->downs == 0) {
+		conns_turn(c);
+		assert_true(sim_now(c->net) < LIMIT_NS);
+	}
+	assert_int_equal(at->rx_total, sent);
+	assert_int_equal(at->cause.status, RVCM_STATUS_PEER_CLOSED);
+	conns_close(c);
+}
+
+static void an_orderly_close_loses_nothing(void **state)
+{
+	(void)state;
+	seeds_each(60, run_close);
+}
+
 /* -- refusals -------------------------------------------------------------------------------- */
 
 static struct conns *open_with(int n, uint8_t key_of_last)
@@ -414,6 +447,7 @@ int main(int argc, char **argv)
 		SEEDED(a_short_send_queue_is_enough),
 		SEEDED(a_small_pool_is_never_overrun),
 		SEEDED(one_way_is_enough),
+		SEEDED(an_orderly_close_loses_nothing),
 		cmocka_unit_test(another_job_key_is_refused),
 		cmocka_unit_test(nobody_listening_is_an_error_and_no_poison),
 		cmocka_unit_test(silence_ends_in_a_timeout),

@@ -88,6 +88,19 @@ static void the_dead_are_missed_by_nobody_else(void **state)
 	assert_true(sums.kills > 0 && sums.closes > 0);
 }
 
+static void run_closing(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed, .steps = 400, .closes = true, .unkind = seed & 1 });
+}
+
+static void an_orderly_close_loses_nothing(void **state)
+{
+	(void)state;
+	sums = (struct plan_sums) { 0 };
+	seeds_each(24, run_closing);
+	assert_true(sums.closes > 0);
+}
+
 static void run_abandoned(uint64_t seed)
 {
 	run(&(struct plan) { .seed = seed, .steps = 200, .end = PLAN_ABANDON, .unkind = seed & 1 });
@@ -122,6 +135,7 @@ int main(int argc, char **argv)
 		SEEDED(who_sleeps_is_woken),
 		SEEDED(every_operation_ends_once_whatever_breaks),
 		SEEDED(the_dead_are_missed_by_nobody_else),
+		SEEDED(an_orderly_close_loses_nothing),
 		SEEDED(all_close_with_everything_pending),
 		SEEDED(any_schedule),
 	};

@@ -10,7 +10,8 @@
 
 #define BUSY_NS  SIM_MS        /* the longest turn while somebody has something to do */
 #define IDLE_NS  (20 * SIM_MS) /* and when nobody has */
-#define CLOSE_NS (5 * SIM_S)   /* how long closing may take */
+#define RACE_NS  (20 * SIM_US)
+#define CLOSE_NS (5 * SIM_S) /* how long closing may take */
 
 /* -- what the engines stand on --------------------------------------------------------------- */
 
@@ -168,6 +169,7 @@ bool world_any_dev(const struct world_engine *engine, bool (*is)(const struct rv
 static int look(struct world_engine *engine)
 {
 	struct rvcm_carrier *carrier = rvcm_engine_carrier(engine->engine);
+	struct world *w = engine->world;
 	int n;
 
 	if (engine->asleep && !engine->data_wake && !world_any_dev(engine, sim_dev_fired))
@@ -175,9 +177,14 @@ static int look(struct world_engine *engine)
 	engine->asleep = false;
 	engine->data_wake = false;
 	n = rvcm_engine_progress(engine->engine);
-	if (engine->world->sleepy && n == 0)
+	if (!w->sleepy)
+		return n;
+	/* Something may come between looking and going to sleep. */
+	if (n == 0 && world_below(w, 4) == 0)
+		sim_step_by(w->net, sim_now(w->net) + RACE_NS);
+	if (n == 0)
 		engine->asleep = rvcm_carrier_arm(carrier);
-	return engine->world->sleepy ? !engine->asleep : n;
+	return !engine->asleep;
 }
 
 /* When it must be looked at again; 0 = at once. */
@@ -291,6 +298,8 @@ void world_ep_close(struct world_ep *ep)
 	}
 	add_stats(w, closing);
 	rvcm_ep_close(closing);
+	if (w->orderly)
+		world_note_owed(ep);
 	retire(ep);
 }
 
@@ -395,6 +404,12 @@ void world_close(struct world *w)
 	for (int i = 0; i < w->n_eps; i++)
 		assert_int_equal(w->eps[i].reserved, 0);
 	free_old(w);
+	while (w->owed) {
+		struct world_owed *owed = w->owed;
+
+		w->owed = owed->next;
+		free(owed);
+	}
 	sim_net_close(w->net);
 	free(w);
 }

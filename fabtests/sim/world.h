@@ -86,18 +86,27 @@ struct world_engine {
 	uint64_t control_next;
 };
 
+struct world_owed {
+	struct world_owed *next;
+	int from, to;
+	uint32_t to_life;
+	uint64_t data;
+};
+
 struct world {
 	struct sim_net *net;
 	struct rvcm_rng *rng;
-	bool faulty; /* operations may end in errors */
-	bool sleepy; /* who has nothing to do sleeps until woken */
+	bool faulty;  /* operations may end in errors */
+	bool orderly; /* nothing fails and nobody dies: endpoints only close */
+	bool sleepy;  /* who has nothing to do sleeps until woken */
 	int n_engines, n_eps;
 	struct world_engine *engines[WORLD_ENGINES_MAX];
 	struct rvcm_addr dev_addrs[WORLD_ENGINES_MAX][WORLD_DEVS_MAX]; /* of every life */
 	struct rvcm_list ghosts;
 	struct world_ep eps[WORLD_EPS_MAX];
-	struct rvcm_list old;  /* operations of endpoints that are no more */
-	uint32_t receives_max; /* per endpoint, while talking */
+	struct rvcm_list old;    /* operations of endpoints that are no more */
+	struct world_owed *owed; /* what such an endpoint sent, if orderly; the last first */
+	uint32_t receives_max;   /* per endpoint, while talking */
 	uint64_t turns;
 	uint64_t completions, errors;
 	uint64_t tx_rndv, tx_eager, rx_unexpected;
@@ -177,6 +186,8 @@ void world_got(struct world_ep *ep, int from, uint64_t data);
 bool world_has(const struct world_ep *ep, int from, uint64_t data);
 /* A send ended well whose end tells that it was received. */
 void world_check_received(struct world *w, int from, const struct world_op *op);
+/* An endpoint has closed in order: whatever it was told is sent must still arrive. */
+void world_note_owed(struct world_ep *ep);
 /* In the end: sends that were confirmed have been received, and where nothing failed, all. */
 void world_check_all(struct world *w);
 /* Has everything that was sent been received? */

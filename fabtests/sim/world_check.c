@@ -137,8 +137,42 @@ static void check_confirmed(struct world *w, int from)
 	}
 }
 
+void world_note_owed(struct world_ep *ep)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &ep->sends) {
+		const struct world_op *op = rvcm_container_of(pos, struct world_op, node);
+		struct world_owed *owed;
+
+		/* What was injected may have waited for its receiver, and the closing does not. */
+		if (op->to == ep->index || !op->ended || op->status != RVCM_STATUS_OK)
+			continue;
+		owed = calloc(1, sizeof(*owed));
+		*owed = (struct world_owed) { .next = ep->world->owed,
+					      .from = ep->index,
+					      .to = op->to,
+					      .to_life = op->to_life,
+					      .data = op->data };
+		ep->world->owed = owed;
+	}
+}
+
+static void check_owed(struct world *w)
+{
+	for (const struct world_owed *owed = w->owed; owed; owed = owed->next) {
+		const struct world_ep *to = &w->eps[owed->to];
+
+		if (to->ep && to->life == owed->to_life && !world_has(to, owed->from, owed->data))
+			fail_msg("message %llx from %d to %d was sent before its sender closed, "
+				 "and has not come",
+				 (unsigned long long)owed->data, owed->from, owed->to);
+	}
+}
+
 void world_check_all(struct world *w)
 {
+	check_owed(w);
 	for (int i = 0; i < w->n_eps; i++)
 		check_confirmed(w, i);
 	if (!w->faulty)

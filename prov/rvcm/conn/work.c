@@ -61,10 +61,19 @@ static void tell_ready(struct rvcm_conn_full *conn)
 	conn->carrier->attr.sink->ready(conn->carrier->attr.sink_ctx, &conn->pub);
 }
 
+/*
+ * The link was given to control to be ended in order: nothing can be posted behind that, and to
+ * fail for it would cut off what is still on its way to the peer.
+ */
+static bool is_ending(const struct rvcm_conn_full *conn)
+{
+	return conn->carrier->slots[conn->pub.slot]->shut_posted && !conn->failing;
+}
+
 /* True if the conn is owed nothing any more. */
 static bool serve(struct rvcm_conn_full *conn)
 {
-	if (!conn->link || conn->failed)
+	if (!conn->link || conn->failed || is_ending(conn))
 		return true;
 	if (!conn->failing && send_owed(conn))
 		tell_ready(conn);
