@@ -248,6 +248,10 @@ static uint64_t receive_all(struct world *w)
 
 		if (!ep->ep)
 			continue;
+		/* Who calls looks; nobody else wakes it, or a wake-up that is lost is not missed.
+		 */
+		ep->engine->data_wake |=
+			ep->claims_open || ep->any_open[0] < ANY_OPEN || ep->any_open[1] < ANY_OPEN;
 		while (ep->any_open[0] < ANY_OPEN)
 			world_receive_any(ep, false);
 		while (ep->any_open[1] < ANY_OPEN)
@@ -255,7 +259,6 @@ static uint64_t receive_all(struct world *w)
 		world_fetch_claimed(ep);
 		rvcm_ep_stats(ep->ep, &stats);
 		sum += stats.rx_msgs + stats.rx_errors + stats.self_msgs;
-		ep->engine->data_wake = true;
 	}
 	return sum;
 }
