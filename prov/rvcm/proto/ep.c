@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "proto/iov.h"
 #include "proto/proto_impl.h"
@@ -77,6 +78,17 @@ int rvcm_ep_open(const struct rvcm_ep_attr *attr, struct rvcm_ep **ep)
 const struct rvcm_addr *rvcm_ep_name(const struct rvcm_ep *ep)
 {
 	return &ep->name;
+}
+
+void rvcm_ep_full(const struct rvcm_ep *ep, bool *said, uint32_t n, const char *what)
+{
+	char name[RVCM_ADDR_STRLEN];
+
+	if (*said)
+		return;
+	*said = true;
+	rvcm_warn(RVCM_LOG_EP_DATA, "%s: there are %u %s: the application is asked to try again",
+		  rvcm_addr_format(&ep->name, name, sizeof(name)), n, what);
 }
 
 const uint32_t *rvcm_ep_parted(const struct rvcm_ep *ep)

@@ -66,6 +66,8 @@ struct rvcm_ep {
 	uint32_t tx_count;  /* sends that exist and are not parted */
 	uint32_t tx_parted; /* sends that only wait for their receiver */
 	uint32_t rx_count;  /* receives not completed */
+	bool said_tx_full;  /* PARTED_MAX */
+	bool said_rx_full;  /* rx_max */
 	size_t share_min;   /* of MULTI receives to come */
 	const struct rvcm_ep_sink *sink;
 	void *sink_ctx;
@@ -194,6 +196,11 @@ struct rvcm_why {
 	int err;
 	const char *text;
 };
+
+/* -- ep.c -- */
+
+/* A limit is reached that an application may not know of: say so, once (*said). */
+void rvcm_ep_full(const struct rvcm_ep *ep, bool *said, uint32_t n, const char *what);
 
 /* -- peer.c -- */
 

@@ -131,8 +131,10 @@ struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx,
 {
 	struct rvcm_recv *recv;
 
-	if (ep->rx_count >= ep->rx_max)
+	if (ep->rx_count >= ep->rx_max) {
+		rvcm_ep_full(ep, &ep->said_rx_full, ep->rx_max, "receives that nothing matches");
 		return NULL;
+	}
 	recv = rvcm_pool_get(&ep->recvs);
 	if (!recv)
 		return NULL;

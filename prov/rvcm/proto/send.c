@@ -13,7 +13,11 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 
-#define PARTED_MAX 65536u /* as many again as anybody has in flight */
+/*
+ * Announced sends may pile up while two processes each send without receiving; only memory and ids
+ * (RVCM_IDMAP_MAX) bound how many make sense.
+ */
+#define PARTED_MAX (1u << 20)
 
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
@@ -107,7 +111,11 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 {
 	struct rvcm_send *send;
 
-	if (ep->tx_count >= ep->tx_max || ep->tx_parted >= PARTED_MAX)
+	if (ep->tx_parted >= PARTED_MAX) {
+		rvcm_ep_full(ep, &ep->said_tx_full, PARTED_MAX, "messages that nobody fetches");
+		return NULL;
+	}
+	if (ep->tx_count >= ep->tx_max)
 		return NULL;
 	send = rvcm_pool_get(&ep->sends);
 	if (!send)
