@@ -35,8 +35,8 @@ static void soft_open(struct actor *a)
 	struct soft *soft = calloc(1, sizeof(*soft));
 	struct rvcm_soft_tunables tun;
 
-	rvcm_soft_tunables_init(&tun);
-	tun.crc = a->p->conf->crc;
+	side_tunables(&tun, a->p->conf->crc);
+	tun.peer_to_peer = a->p->conf->p2p;
 	a->state = soft;
 	side_open(&soft->side, PEERS_SOFT_ADDR, &tun);
 	soft->mr = side_mr(&soft->side, a->buf, ACTOR_BUF_BYTES,

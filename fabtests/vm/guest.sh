@@ -130,6 +130,7 @@ perftests() {
 	perftest_both "$1" "$2" send_bw 65536 150
 	perftest_both "$1" "$2" send_lat 64 50
 	perftest_both "$1" "$2" write_bw 65536 150
+	# Its server speaks first: siw as the opener must have promised that it may.
 	parameter peer_to_peer 1
 	perftest_both "$1, peer-to-peer" "$2" write_lat 64 50
 	parameter peer_to_peer 0

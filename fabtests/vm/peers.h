@@ -16,6 +16,7 @@
 struct peers_conf {
 	const char *name;
 	bool crc;         /* ours asks for CRCs */
+	bool p2p;         /* ours asks for peer-to-peer mode */
 	bool siw_crc;     /* siw's mpa_crc_required */
 	bool siw_strict;  /* siw's mpa_crc_strict: no CRCs, or no connection */
 	int siw_revision; /* siw's mpa_version, for the requests it sends */
@@ -60,6 +61,8 @@ struct peers_test {
 
 /* Waits until the other side has come to its sync, too. */
 void peers_sync(struct peers *p);
+/* Does it say something within this time? Nothing is taken. */
+bool peers_speaks(struct peers *p, int timeout_ms);
 void peers_tell(struct peers *p, const void *data, size_t bytes);
 void peers_hear(struct peers *p, void *data, size_t bytes);
 

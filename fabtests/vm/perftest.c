@@ -24,8 +24,7 @@ void perftest_open(struct perftest *p, bool crc)
 {
 	struct rvcm_soft_tunables tun;
 
-	rvcm_soft_tunables_init(&tun);
-	tun.crc = crc;
+	side_tunables(&tun, crc);
 	side_open(&p->side, p->own, &tun);
 	side_open(&p->talk, p->own, &tun);
 	p->mr = side_mr(&p->side, &p->mem, sizeof(p->mem), ALL);

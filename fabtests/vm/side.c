@@ -65,6 +65,13 @@ static struct rvcm_addr address_of(const char *text, uint16_t port)
 	return addr;
 }
 
+void side_tunables(struct rvcm_soft_tunables *tun, bool crc)
+{
+	rvcm_soft_tunables_init(tun);
+	tun->crc = crc;
+	tun->peer_to_peer = false;
+}
+
 void side_open(struct side *s, const char *address, const struct rvcm_soft_tunables *tun)
 {
 	struct rvcm_dev_attr attrs[64];

@@ -17,6 +17,7 @@ struct round {
 #define DATA   test_siw_data, &test_siw_data_count
 #define CM     test_siw_cm, &test_siw_cm_count
 #define END    test_siw_end, &test_siw_end_count
+#define RTR    test_siw_rtr, &test_siw_rtr_count
 #define STRICT test_siw_strict, &test_siw_strict_count
 
 static const struct round rounds[] = {
@@ -30,6 +31,7 @@ static const struct round rounds[] = {
 	{ { .name = "MPA revision 1", .siw_revision = 1 }, CM },
 	{ { .name = "peer-to-peer", .siw_revision = 2, .siw_p2p = true }, DATA },
 	{ { .name = "peer-to-peer", .siw_revision = 2, .siw_p2p = true }, CM },
+	{ { .name = "peer-to-peer wanted by soft", .p2p = true, .siw_revision = 2 }, RTR },
 	{ { .name = "CRC wanted and forbidden",
 	    .crc = true,
 	    .siw_strict = true,

@@ -168,8 +168,7 @@ int main(int argc, char **argv)
 	port = (uint16_t)strtoul(argv[4], NULL, 10);
 	r.bytes = strtoul(argv[5], NULL, 10);
 	r.count = (unsigned int)strtoul(argv[6], NULL, 10);
-	rvcm_soft_tunables_init(&tun);
-	tun.crc = argc == 8;
+	side_tunables(&tun, argc == 8);
 	side_open(&r.side, argv[2], &tun);
 	r.mr = side_mr(&r.side, &r.mem, sizeof(r.mem), ACCESS);
 	if (server) {
