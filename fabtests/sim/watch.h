@@ -32,6 +32,9 @@ void watch_ep(struct rvcm_ep *ep);
 /* Receives that have matched and are being fetched. */
 size_t watch_ep_reading(struct rvcm_ep *ep);
 
+/* Is the peer connected, and has it shown on that link who it is? */
+bool watch_peer_proven(const struct rvcm_peer *peer);
+
 /* Nothing is under way, posted or held. */
 void watch_ep_idle(struct rvcm_ep *ep);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "unit/unit.h"
 
+#include "conn/conn_impl.h"
 #include "proto/proto_impl.h"
 #include "sim/watch.h"
 
@@ -121,6 +122,11 @@ void watch_ep(struct rvcm_ep *ep)
 			 rvcm_pool_used(&ep->recvs));
 	assert_true(ep->tx_count <= ep->tx_max);
 	assert_true(ep->rx_count <= ep->rx_max);
+}
+
+bool watch_peer_proven(const struct rvcm_peer *peer)
+{
+	return peer->conn && peer->conn->up && rvcm_conn_full(peer->conn)->hello_seen;
 }
 
 size_t watch_ep_reading(struct rvcm_ep *ep)

@@ -289,6 +289,8 @@ void world_ep_close(struct world_ep *ep)
 	uint64_t limit = sim_now(w->net) + CLOSE_NS;
 	struct rvcm_ep *closing = ep->ep;
 
+	for (int i = 0; i < w->n_eps; i++)
+		ep->proven[i] = watch_peer_proven(ep->peers[i]);
 	ep->ep = NULL; /* nothing is reported any more */
 	rvcm_ep_shutdown(closing);
 	while (!rvcm_ep_quiet(closing)) {

@@ -64,6 +64,7 @@ struct world_ep {
 	struct rvcm_ep *ep; /* NULL once closed, or killed */
 	struct rvcm_addr name;
 	struct rvcm_peer *peers[WORLD_EPS_MAX];
+	bool proven[WORLD_EPS_MAX];   /* whether they were, when it began to close */
 	uint32_t sent[WORLD_EPS_MAX]; /* number of the next message to that one */
 	struct rvcm_list receives, sends;
 	uint32_t sends_open, receives_open, claims_open;
@@ -186,7 +187,10 @@ void world_got(struct world_ep *ep, int from, uint64_t data);
 bool world_has(const struct world_ep *ep, int from, uint64_t data);
 /* A send ended well whose end tells that it was received. */
 void world_check_received(struct world *w, int from, const struct world_op *op);
-/* An endpoint has closed in order: whatever it was told is sent must still arrive. */
+/*
+ * An endpoint has closed in order: whatever it was told is sent must still arrive, at peers that
+ * had shown themselves by then. (Who has not may hear of the end before it looks at what came.)
+ */
 void world_note_owed(struct world_ep *ep);
 /* In the end: sends that were confirmed have been received, and where nothing failed, all. */
 void world_check_all(struct world *w);
