@@ -340,27 +340,27 @@ static struct held step_held(struct held h, enum rvcm_link_event e)
 
 static void nothing_is_lost_on_any_way(void **state)
 {
-	static struct held todo[RVCM_LINK_STATES << 5];
+	static struct held queue[RVCM_LINK_STATES << 5];
 	static bool seen[RVCM_LINK_STATES << 5];
 	bool reached[RVCM_LINK_STATES] = { false };
 	size_t n = 1;
 
 	(void)state;
 	memset(seen, 0, sizeof(seen));
-	todo[0] = (struct held) { .state = RVCM_LINK_IDLE };
-	seen[number_of(&todo[0])] = true;
+	queue[0] = (struct held) { .state = RVCM_LINK_IDLE };
+	seen[number_of(&queue[0])] = true;
 	for (size_t i = 0; i < n; i++) {
-		reached[todo[i].state] = true;
+		reached[queue[i].state] = true;
 		for (unsigned int e = 0; e < RVCM_LINK_EVENTS; e++) {
 			struct held next;
 
-			if (!possible(&todo[i], e))
+			if (!possible(&queue[i], e))
 				continue;
-			next = step_held(todo[i], e);
+			next = step_held(queue[i], e);
 			if (seen[number_of(&next)])
 				continue;
 			seen[number_of(&next)] = true;
-			todo[n++] = next;
+			queue[n++] = next;
 		}
 	}
 	for (unsigned int s = 0; s < RVCM_LINK_STATES; s++)
