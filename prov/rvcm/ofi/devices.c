@@ -105,14 +105,22 @@ static bool on_iface(const struct rvcm_device *device, const char *iface)
 	return strcmp(iface, device->iface) == 0;
 }
 
-/* Why the user's choice leaves this device out; NULL if it does not. */
-static const char *left_out(const struct rvcm_params *params, const struct rvcm_device *device)
+/* Does the user's choice leave this device out? Then it is said. */
+static bool left_out(const struct rvcm_params *params, const struct rvcm_device *device)
 {
-	if (params->device && strcmp(params->device, device->attr.name))
-		return "FI_RVCM_DEVICE names another";
-	if (params->iface && !on_iface(device, params->iface))
-		return "it is not on FI_RVCM_IFACE";
-	return NULL;
+	const char *name = device->attr.name;
+
+	if (params->device && strcmp(params->device, name)) {
+		rvcm_info(RVCM_LOG_FABRIC, "device %s is left out: it is not FI_RVCM_DEVICE=%s",
+			  name, params->device);
+		return true;
+	}
+	if (params->iface && !on_iface(device, params->iface)) {
+		rvcm_info(RVCM_LOG_FABRIC, "device %s is left out: it is not on FI_RVCM_IFACE=%s",
+			  name, params->iface);
+		return true;
+	}
+	return false;
 }
 
 static int list_kind(int kind, const struct rvcm_params *params, const struct ifaddrs *ifaddrs,
@@ -126,15 +134,10 @@ static int list_kind(int kind, const struct rvcm_params *params, const struct if
 	found = kinds[kind].class->enumerate(attrs, n);
 	for (int i = 0; i < found && i < n; i++) {
 		struct rvcm_device *device = &devices[count];
-		const char *why;
 
 		*device = (struct rvcm_device) { .kind = kind, .attr = attrs[i] };
 		place(device, ifaddrs);
-		why = left_out(params, device);
-		if (why)
-			rvcm_info(RVCM_LOG_FABRIC, "device %s is left out: %s", attrs[i].name, why);
-		else
-			count++;
+		count += !left_out(params, device);
 	}
 out:
 	rvcm_mem_free(attrs);

@@ -196,6 +196,40 @@ static int ask_devices(const struct request *req, const struct rvcm_params *para
 	return 0;
 }
 
+#define NAMES_MAX 512
+
+/* What there is: "soft-lo on lo, soft-eth0 on eth0"; as many as there is room for. */
+static const char *list_names(const struct rvcm_device *devices, int n, char names[NAMES_MAX])
+{
+	size_t used = 0;
+
+	snprintf(names, NAMES_MAX, "none");
+	for (int i = 0; i < n && used < NAMES_MAX; i++)
+		used += (size_t)snprintf(names + used, NAMES_MAX - used, "%s%s on %s",
+					 i ? ", " : "", devices[i].attr.name, devices[i].iface);
+	return names;
+}
+
+/* Nothing is left of the devices; devices has room for RVCM_DEVICES_MAX. */
+static void explain_none(enum rvcm_log_level level, const struct rvcm_params *params,
+			 struct rvcm_device *devices)
+{
+	const char *iface = params->iface, *device = params->device;
+	const struct rvcm_params all = { 0 };
+	char names[NAMES_MAX];
+	int n;
+
+	if (!iface && !device) {
+		rvcm_log(level, RVCM_LOG_FABRIC, "there is no device to offer");
+		return;
+	}
+	n = rvcm_devices_list(&all, devices, RVCM_DEVICES_MAX);
+	rvcm_log(level, RVCM_LOG_FABRIC, "no device is left by%s%s%s%s; there are: %s",
+		 iface ? " FI_RVCM_IFACE=" : "", iface ? iface : "",
+		 device ? " FI_RVCM_DEVICE=" : "", device ? device : "",
+		 list_names(devices, n, names));
+}
+
 static int answer_request(const struct request *req, const struct rvcm_params *params,
 			  struct fi_info **info)
 {
@@ -212,11 +246,8 @@ static int answer_request(const struct request *req, const struct rvcm_params *p
 		/* Say it again, so that it is seen. */
 		if (loud == RVCM_LOG_WARN)
 			ask_devices(req, params, devices, n, loud, &answer);
-		if (!n)
-			rvcm_log(loud, RVCM_LOG_FABRIC, "there is no device to offer%s",
-				 params->iface || params->device
-					 ? ": see FI_RVCM_IFACE and FI_RVCM_DEVICE"
-					 : "");
+		if (n <= 0)
+			explain_none(loud, params, devices);
 		rc = -ENODATA;
 	}
 	rvcm_mem_free(devices);

@@ -31,5 +31,6 @@ FI_EXT_INI
 {
 	rvcm_logsink_install(&provider);
 	rvcm_params_define(&provider);
+	rvcm_params_check_names();
 	return &provider;
 }

@@ -14,11 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rdma/providers/fi_prov.h>
 
 #include "base/log.h"
 
+#define PREFIX       "FI_RVCM_"
+#define PREFIX_CHARS (sizeof(PREFIX) - 1)
 #define VARIABLE_MAX 64
 
 struct param {
@@ -51,7 +54,7 @@ static const struct param table[] = {
 
 static const char *variable(const struct param *param, char name[VARIABLE_MAX])
 {
-	int n = snprintf(name, VARIABLE_MAX, "FI_RVCM_%s", param->name);
+	int n = snprintf(name, VARIABLE_MAX, PREFIX "%s", param->name);
 
 	for (int i = 0; i < n; i++)
 		name[i] = (char)toupper((unsigned char)name[i]);
@@ -136,6 +139,87 @@ int rvcm_params_read(struct rvcm_params *params)
 	}
 	return rc;
 }
+
+/* -- names that are nobody's ---------------------------------------------------------------- */
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * How many letters are to be changed, put in or left out to make b of the n letters at a, in
+ * capitals (Levenshtein's distance, row by row); names from VARIABLE_MAX letters on are far from
+ * all.
+ */
+static size_t distance(const char *a, size_t n, const char *b)
+{
+	size_t row[VARIABLE_MAX + 1], m = strlen(b);
+
+	if (n >= VARIABLE_MAX)
+		return SIZE_MAX;
+	for (size_t i = 0; i <= n; i++)
+		row[i] = i;
+	for (size_t j = 1; j <= m; j++) {
+		size_t corner = row[0];
+
+		row[0] = j;
+		for (size_t i = 1; i <= n; i++) {
+			size_t above = row[i];
+			bool other = toupper((unsigned char)a[i - 1]) != b[j - 1];
+
+			row[i] = least(corner + other, least(above, row[i - 1]) + 1);
+			corner = above;
+		}
+	}
+	return row[n];
+}
+
+/* The tunable whose variable is most like the n letters at text; *far: how unlike they are. */
+static const struct param *nearest(const char *text, size_t n, size_t *far)
+{
+	const struct param *best = NULL;
+	char name[VARIABLE_MAX];
+
+	*far = SIZE_MAX;
+	for (size_t i = 0; i < TABLE_COUNT; i++) {
+		size_t d = distance(text, n, variable(&table[i], name));
+
+		if (best && d >= *far)
+			continue;
+		best = &table[i];
+		*far = d;
+	}
+	return best;
+}
+
+/* text: NAME=VALUE. Half the letters may be wrong, and it is still worth a guess. */
+static void check_name(const char *text)
+{
+	size_t n = strcspn(text, "="), far;
+	const struct param *like = nearest(text, n, &far);
+	char name[VARIABLE_MAX];
+
+	variable(like, name);
+	if (strlen(name) == n && memcmp(name, text, n) == 0)
+		return;
+	if (far <= (n - PREFIX_CHARS) / 2)
+		rvcm_warn(RVCM_LOG_CORE, "%.*s is no tunable of rvcm: did you mean %s?", (int)n,
+			  text, name);
+	else
+		rvcm_warn(RVCM_LOG_CORE, "%.*s is no tunable of rvcm: fi_rvcm(7) lists them",
+			  (int)n, text);
+}
+
+void rvcm_params_check_names(void)
+{
+	for (char **p = environ; p && *p; p++) {
+		if (strncmp(*p, PREFIX, PREFIX_CHARS) == 0)
+			check_name(*p);
+	}
+}
+
+/* -- what others set ------------------------------------------------------------------------ */
 
 /* FI_PROVIDER is a list of names, separated by commas, or with ^ in front of those not wanted. */
 bool rvcm_params_chosen(void)

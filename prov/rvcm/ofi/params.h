@@ -25,6 +25,12 @@ struct rvcm_params {
 void rvcm_params_define(const struct fi_provider *provider);
 
 /*
+ * Say at warn level, a line for each, which variables named FI_RVCM_ are no tunables, and what may
+ * have been meant. Once, from fi_prov_ini: a wrong name would be said with every call otherwise.
+ */
+void rvcm_params_check_names(void);
+
+/*
  * Read them all. -EINVAL if any is malformed; then a line at warn level has named the variable, its
  * value and what is allowed.
  */

@@ -42,6 +42,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t ep[EP_COUNT];
 	uint64_t carrier[CARRIER_COUNT];
+	bool told; /* that they cannot be written: every endpoint and domain would find that */
 } totals = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -94,6 +95,7 @@ static int write_file(const char *name, const char *beside)
 	return 0;
 }
 
+/* Under lock. */
 static void publish(const char *prefix)
 {
 	char name[PATH_MAX], beside[PATH_MAX + 8];
@@ -103,9 +105,10 @@ static void publish(const char *prefix)
 		snprintf(beside, sizeof(beside), "%s.tmp", name);
 		rc = write_file(name, beside);
 	}
-	if (rc)
+	if (rc && !totals.told)
 		rvcm_warn(RVCM_LOG_CORE, "FI_RVCM_STATS: %s.%d cannot be written: %s", prefix,
 			  (int)getpid(), strerror(-rc));
+	totals.told = rc != 0;
 }
 
 void rvcm_statfile_endpoint(const struct rvcm_ep *ep, const struct rvcm_carrier *carrier,
