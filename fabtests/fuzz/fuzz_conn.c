@@ -50,15 +50,15 @@ static bool up(const struct run *r)
 
 static void victim_send(struct run *r)
 {
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 	void *buf = NULL;
 
-	if (!rvcm_conn_get(r->victim.carrier, 0, &r->liar.name, &conn))
-		buf = rvcm_conn_reserve(conn, 20);
+	if (!rvcm_path_get(r->victim.carrier, 0, &r->liar.name, &path))
+		buf = rvcm_path_reserve(path, 20);
 	if (!buf)
 		return;
 	memset(buf, 1, 20);
-	rvcm_conn_commit(conn, 0, 20, false);
+	rvcm_path_commit(path, 20, false);
 }
 
 static void sign(struct rvcm_wire_handshake *wire)

@@ -168,7 +168,7 @@ static void step_send(struct run *r, struct node *node)
 		op->posted = false;
 }
 
-static struct rvcm_conn *conn_of(struct run *r)
+static struct rvcm_path *conn_of(struct run *r)
 {
 	return fake_conn_find(rvcm_engine_carrier(r->nodes[0].engine), 0,
 			      rvcm_ep_name(r->nodes[1].ep));
@@ -188,25 +188,25 @@ static void point(struct run *r, uint8_t *message, size_t n)
 
 static void step_inject(struct run *r)
 {
-	struct rvcm_conn *conn = conn_of(r);
+	struct rvcm_path *path = conn_of(r);
 	uint8_t how = fuzz_byte(&r->in), message[256] = { 0 };
 	size_t n = fuzz_bytes(&r->in, message, fuzz_byte(&r->in));
 
-	if (!conn || !conn->up)
+	if (!conn || !path->up)
 		return;
 	if (how & 1)
 		point(r, message, n);
-	fake_conn_inject(conn, message, n);
+	fake_conn_inject(path, message, n);
 }
 
 static void step_break(struct run *r)
 {
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 
 	progress(r); /* a conn that has ended is not up any more */
-	conn = conn_of(r);
-	if (conn && conn->up)
-		fake_conn_break(conn, RVCM_STATUS_CONNECTION_LOST, "broken");
+	path = conn_of(r);
+	if (path && path->up)
+		fake_conn_break(path, RVCM_STATUS_CONNECTION_LOST, "broken");
 	progress(r);
 }
 

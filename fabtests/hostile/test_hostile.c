@@ -37,7 +37,7 @@ struct side {
 	struct rvcm_dev *dev;
 	struct rvcm_carrier *carrier;
 	struct rvcm_addr name;
-	struct rvcm_conn *conn; /* to the other one */
+	struct rvcm_path *path; /* to the other one */
 	const struct rvcm_addr *other;
 	uint32_t received, downs; /* of conn */
 	uint32_t strange_received, strange_downs;
@@ -68,41 +68,41 @@ static void env_wake(void *ctx)
 	(void)ctx;
 }
 
-static bool is_other(const struct side *side, const struct rvcm_conn *conn)
+static bool is_other(const struct side *side, const struct rvcm_path *path)
 {
-	return rvcm_addr_equal(&conn->peer, side->other);
+	return rvcm_addr_equal(&path->peer, side->other);
 }
 
-static void on_incoming(void *ctx, struct rvcm_conn *conn)
+static void on_incoming(void *ctx, struct rvcm_path *path)
 {
 	struct side *side = ctx;
 
-	if (is_other(side, conn))
-		side->conn = conn;
+	if (is_other(side, path))
+		side->path = path;
 }
 
-static void on_ready(void *ctx, struct rvcm_conn *conn)
+static void on_ready(void *ctx, struct rvcm_path *path)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 }
 
-static void on_recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx)
+static void on_recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
 {
 	struct side *side = ctx;
 
 	(void)rx;
-	if (is_other(side, conn))
+	if (is_other(side, path))
 		side->received++;
 	else
 		side->strange_received++;
 }
 
-static void on_down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+static void on_down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
 {
 	struct side *side = ctx;
 
-	if (is_other(side, conn)) {
+	if (is_other(side, path)) {
 		side->downs++;
 		return;
 	}
@@ -176,10 +176,10 @@ static void side_close(struct side *side)
 	side->dev->ops->close(side->dev);
 }
 
-static void *reserve(struct rvcm_conn *conn)
+static void *reserve(struct rvcm_path *path)
 {
 	pump();
-	return rvcm_conn_reserve(conn, 8);
+	return rvcm_path_reserve(path, 8);
 }
 
 /* The third peer's message arrives, over the link that it has had all the time. */
@@ -188,11 +188,11 @@ static void check_third(void)
 	uint32_t before = victim.received;
 	void *buf = NULL;
 
-	if (!honest.conn)
-		assert_int_equal(rvcm_conn_get(honest.carrier, 0, &victim.name, &honest.conn), 0);
-	UNTIL((buf = reserve(honest.conn)));
+	if (!honest.path)
+		assert_int_equal(rvcm_path_get(honest.carrier, 0, &victim.name, &honest.path), 0);
+	UNTIL((buf = reserve(honest.path)));
 	memset(buf, 0, 8);
-	rvcm_conn_commit(honest.conn, 0, 8, RVCM_CONN_NOW);
+	rvcm_path_commit(honest.path, 8, RVCM_PATH_NOW);
 	UNTIL(victim.received == before + 1);
 	assert_int_equal(victim.downs + honest.downs, 0);
 }
@@ -718,19 +718,19 @@ static void an_acceptor_goes_wrong_at_every_step(void **state)
 	(void)state;
 	for (int how = 0; how < ANSWERS; how++) {
 		uint32_t downs = victim.strange_downs;
-		struct rvcm_conn *conn;
+		struct rvcm_path *path;
 		struct bare b;
 
 		bare_open(&b, 700 + (uint32_t)how);
-		assert_int_equal(rvcm_conn_get(victim.carrier, 0, &b.name, &conn), 0);
-		assert_null(rvcm_conn_reserve(conn, 8));
+		assert_int_equal(rvcm_path_get(victim.carrier, 0, &b.name, &path), 0);
+		assert_null(rvcm_path_reserve(path, 8));
 		answer(&b, how);
 		if (how != A_LIE && how != A_EARLY && how != A_NOISE)
 			bare_end(&b, false);
 		close(b.server); /* it is not there for another attempt either */
 		b.server = -1;
 		UNTIL(victim.strange_downs == downs + 1);
-		assert_false(conn->up);
+		assert_false(path->up);
 		assert_true(rvcm_status_errno(victim.strange_cause.status) > 0);
 		assert_true(strlen(victim.strange_cause.text) > 20);
 		if (how == A_REFLECT || how == A_EMPTY)
@@ -803,10 +803,10 @@ static void closing_does_not_wait_for_who_computes(void **state)
 	computing = victim.carrier;
 	victim.carrier = NULL;
 	for (int i = 0; i < 2; i++) {
-		buf = rvcm_conn_reserve(honest.conn, 8);
+		buf = rvcm_path_reserve(honest.path, 8);
 		assert_non_null(buf);
 		memset(buf, 0, 8);
-		rvcm_conn_commit(honest.conn, 0, 8, RVCM_CONN_NOW);
+		rvcm_path_commit(honest.path, 8, RVCM_PATH_NOW);
 	}
 	side_close(&honest);
 	victim.carrier = computing;

@@ -45,7 +45,7 @@ static void env_wake(void *ctx)
 /* -- what they tell -------------------------------------------------------------------------- */
 
 /* NULL: the host is a ghost, and nobody listens. */
-static struct conns_peer *peer_of(struct conns_host *host, const struct rvcm_conn *conn)
+static struct conns_peer *peer_of(struct conns_host *host, const struct rvcm_path *path)
 {
 	struct conns *c = host->conns;
 	struct conns_node *node = &c->nodes[host->index];
@@ -53,30 +53,30 @@ static struct conns_peer *peer_of(struct conns_host *host, const struct rvcm_con
 	if (node->host != host)
 		return NULL;
 	for (int i = 0; i < c->n; i++)
-		if (rvcm_addr_equal(&c->nodes[i].name, &conn->peer))
+		if (rvcm_addr_equal(&c->nodes[i].name, &path->peer))
 			return &node->peers[i];
 	fail_msg("a conn to nobody");
 	return NULL;
 }
 
-static void on_incoming(void *ctx, struct rvcm_conn *conn)
+static void on_incoming(void *ctx, struct rvcm_path *path)
 {
-	struct conns_peer *peer = peer_of(ctx, conn);
+	struct conns_peer *peer = peer_of(ctx, path);
 
 	if (!peer)
 		return;
-	assert_null(peer->conn);
-	peer->conn = conn;
+	assert_null(peer->path);
+	peer->path = path;
 }
 
-static void on_ready(void *ctx, struct rvcm_conn *conn)
+static void on_ready(void *ctx, struct rvcm_path *path)
 {
-	struct conns_peer *peer = peer_of(ctx, conn);
+	struct conns_peer *peer = peer_of(ctx, path);
 
 	if (!peer)
 		return;
-	assert_ptr_equal(peer->conn, conn);
-	assert_true(conn->up);
+	assert_ptr_equal(peer->path, path);
+	assert_true(path->up);
 }
 
 static uint64_t word_of(uint32_t session, uint32_t number, size_t i)
@@ -104,15 +104,14 @@ static void check_bytes(const uint8_t *data, size_t bytes, uint32_t session, uin
 	}
 }
 
-static void on_recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx)
+static void on_recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
 {
-	struct conns_peer *peer = peer_of(ctx, conn);
+	struct conns_peer *peer = peer_of(ctx, path);
 	uint32_t session, number;
 
 	if (!peer)
 		return;
 	assert_true(rx->bytes >= 8);
-	assert_int_equal(rx->dst_slot, 0);
 	session = rvcm_le32_get(rx->data);
 	number = rvcm_le32_get(rx->data + 4);
 	check_bytes(rx->data, rx->bytes, session, number);
@@ -127,11 +126,11 @@ static void on_recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx
 }
 
 /* What is confirmed has been received. */
-static void on_confirmed(void *ctx, struct rvcm_conn *conn, uint32_t mark)
+static void on_confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
 {
 	struct conns_host *host = ctx;
 	struct conns *c = host->conns;
-	struct conns_peer *peer = peer_of(host, conn);
+	struct conns_peer *peer = peer_of(host, path);
 	const struct conns_peer *there;
 	int to;
 
@@ -148,10 +147,10 @@ static void on_confirmed(void *ctx, struct rvcm_conn *conn, uint32_t mark)
 	assert_false((int32_t)(there->rx_number - mark) < 0);
 }
 
-static void on_read_done(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status)
+static void on_read_done(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status)
 {
 	struct conns_host *host = ctx;
-	struct conns_peer *peer = peer_of(host, conn);
+	struct conns_peer *peer = peer_of(host, path);
 	int from;
 
 	if (!peer)
@@ -177,14 +176,14 @@ static void end_session(struct conns *c, struct conns_peer *peer)
 	c->sessions++;
 }
 
-static void on_down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+static void on_down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
 {
 	struct conns_host *host = ctx;
-	struct conns_peer *peer = peer_of(host, conn);
+	struct conns_peer *peer = peer_of(host, path);
 
 	if (!peer)
 		return;
-	assert_false(conn->up);
+	assert_false(path->up);
 	assert_int_not_equal(cause->status, RVCM_STATUS_OK);
 	assert_int_equal(peer->reads, peer->reads_ok + peer->reads_failed);
 	peer->downs++;
@@ -360,7 +359,7 @@ static void forget(struct conns *c, int index)
 	for (int i = 0; i < c->n; i++) {
 		struct conns_peer *peer = &c->nodes[index].peers[i];
 
-		peer->conn = NULL;
+		peer->path = NULL;
 		peer->reads = peer->reads_ok = peer->reads_failed = 0;
 		peer->rx_session = peer->rx_number = 0;
 		end_session(c, peer);
@@ -423,12 +422,12 @@ void conns_close(struct conns *c)
 static void send_one(struct conns *c, struct conns_peer *peer, int to)
 {
 	size_t bytes = 8 + below(c, below(c, 4) ? 200 : CONNS_MESSAGE_MAX - 8);
-	uint8_t *buf = rvcm_conn_reserve(peer->conn, bytes);
+	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
 
 	if (!buf)
 		return;
 	if (below(c, 30) == 0) { /* it thinks better of it */
-		rvcm_conn_cancel(peer->conn);
+		rvcm_path_cancel(peer->path);
 		return;
 	}
 	if (peer->tx_number == 0)
@@ -436,16 +435,16 @@ static void send_one(struct conns *c, struct conns_peer *peer, int to)
 	fill(buf, bytes, peer->tx_session, peer->tx_number);
 	peer->tx_number++;
 	peer->tx_left--;
-	rvcm_conn_commit(peer->conn, 0, bytes, (enum rvcm_conn_when)below(c, 3));
+	rvcm_path_commit(peer->path, bytes, (enum rvcm_path_when)below(c, 3));
 	if (below(c, 4) == 0)
-		peer->wanted = rvcm_conn_confirm(peer->conn);
+		peer->wanted = rvcm_path_confirm(peer->path);
 }
 
 static void read_one(struct conns *c, int at, int from)
 {
 	struct conns_host *host = c->nodes[at].host, *there = c->nodes[from].host;
 	struct conns_peer *peer = &c->nodes[at].peers[from];
-	struct rvcm_conn_read op = {
+	struct rvcm_path_read op = {
 		.addr = host->read_buf[from],
 		.bytes = CONNS_READ_BYTES,
 		.mr = host->read_mr[from],
@@ -456,7 +455,7 @@ static void read_one(struct conns *c, int at, int from)
 	if (!there || peer->reads != peer->reads_ok + peer->reads_failed)
 		return;
 	op.rkey = there->source_mr->rkey;
-	if (rvcm_conn_read(peer->conn, &op) == 0)
+	if (rvcm_path_read(peer->path, &op) == 0)
 		peer->reads++;
 }
 
@@ -465,9 +464,9 @@ static void talk_to(struct conns *c, int at, int to)
 	struct conns_node *node = &c->nodes[at];
 	struct conns_peer *peer = &node->peers[to];
 
-	if (!peer->conn)
+	if (!peer->path)
 		assert_int_equal(
-			rvcm_conn_get(node->host->carrier, 0, &c->nodes[to].name, &peer->conn), 0);
+			rvcm_path_get(node->host->carrier, 0, &c->nodes[to].name, &peer->path), 0);
 	if (below(c, 4) == 0)
 		send_one(c, peer, to);
 	if (below(c, 8) == 0)

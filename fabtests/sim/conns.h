@@ -20,7 +20,7 @@
 
 /* A node's side of what it has with another one. */
 struct conns_peer {
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 	uint32_t tx_session, tx_number, tx_left;
 	uint32_t tx_life; /* the peer's, when the session began to send */
 	uint32_t rx_session, rx_number, rx_total;

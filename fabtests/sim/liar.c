@@ -29,37 +29,37 @@ static void env_wake(void *ctx)
 	((struct victim *)ctx)->woken = true;
 }
 
-static void on_incoming(void *ctx, struct rvcm_conn *conn)
+static void on_incoming(void *ctx, struct rvcm_path *path)
 {
-	((struct victim *)ctx)->conn = conn;
+	((struct victim *)ctx)->path = path;
 }
 
-static void on_ready(void *ctx, struct rvcm_conn *conn)
+static void on_ready(void *ctx, struct rvcm_path *path)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 }
 
-static void on_recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx)
+static void on_recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
 {
-	(void)conn;
+	(void)path;
 	(void)rx;
 	((struct victim *)ctx)->received++;
 }
 
-static void on_read_done(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status)
+static void on_read_done(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 	(void)cookie;
 	(void)status;
 }
 
-static void on_down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+static void on_down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
 {
 	struct victim *victim = ctx;
 
-	(void)conn;
+	(void)path;
 	victim->downs++;
 	victim->cause = *cause;
 }
@@ -336,7 +336,7 @@ void victim_assert_ended(struct victim *victim, enum rvcm_status status, const c
 	assert_int_equal(victim->downs, 1);
 	assert_int_equal(victim->cause.status, status);
 	assert_non_null(strstr(victim->cause.text, why));
-	assert_false(victim->conn->up);
+	assert_false(victim->path->up);
 }
 
 void victim_assert_unproven(struct victim *victim, uint32_t protocol_errors, const char *why)

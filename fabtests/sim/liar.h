@@ -23,7 +23,7 @@ struct victim {
 	struct rvcm_dev *dev;
 	struct rvcm_carrier *carrier;
 	struct rvcm_addr name;
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 	uint32_t received, downs;
 	struct rvcm_conn_cause cause;
 	bool woken;        /* one of its sides has mail */

@@ -149,7 +149,7 @@ static void a_proven_restart_replaces_the_link(void **state)
 	liar_hello(&t.thief, true);
 	assert_int_equal(t.victim.downs, 1);
 	assert_int_equal(t.victim.cause.status, RVCM_STATUS_PEER_RESTARTED);
-	assert_true(t.victim.conn->up);
+	assert_true(t.victim.path->up);
 	assert_int_equal(t.thief.heard.kind, RVCM_WIRE_HELLO);
 	assert_int_equal(rvcm_le16_get(t.thief.heard.window), 4);
 	liar_data(&t.thief, 0);
@@ -280,8 +280,8 @@ static void an_acceptor_may_compute(void **state)
 
 static void want(struct victim *victim, const struct liar *liar)
 {
-	assert_int_equal(rvcm_conn_get(victim->carrier, 0, &liar->name, &victim->conn), 0);
-	assert_null(rvcm_conn_reserve(victim->conn, 10));
+	assert_int_equal(rvcm_path_get(victim->carrier, 0, &liar->name, &victim->path), 0);
+	assert_null(rvcm_path_reserve(victim->path, 10));
 }
 
 /* The opener computes, and the acceptor gives up waiting for its HELLO: that is no loss. */
@@ -311,7 +311,7 @@ static void an_opener_may_compute(void **state)
 	liar_pass(&liar, 10 * SIM_MS);
 	assert_int_equal(victim.downs, 0);
 	liar_accept(&liar); /* the second attempt has come */
-	assert_true(victim.conn->up);
+	assert_true(victim.path->up);
 	assert_int_equal(victim.downs, 0);
 	victim_close(&victim, &liar);
 }
@@ -334,7 +334,7 @@ static void a_claim_is_waited_for(void **state)
 	assert_int_equal(liar.last, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	liar_hang_up(&liar);
 	liar_accept(&liar);
-	assert_true(victim.conn->up);
+	assert_true(victim.path->up);
 	assert_int_equal(victim.downs, 0);
 	victim_close(&victim, &liar);
 }

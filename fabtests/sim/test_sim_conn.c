@@ -263,10 +263,10 @@ static void silence_ends_in_a_timeout(void **state)
 static void own_name_is_no_peer(void **state)
 {
 	struct conns *c = open_with(2, 0);
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 
 	(void)state;
-	assert_int_equal(rvcm_conn_get(c->nodes[0].host->carrier, 0, &c->nodes[0].name, &conn),
+	assert_int_equal(rvcm_path_get(c->nodes[0].host->carrier, 0, &c->nodes[0].name, &path),
 			 -EINVAL);
 	conns_close(c);
 }

@@ -345,8 +345,8 @@ static void a_reply_that_is_not_valid(void **state)
 	(void)state;
 	victim_open(&victim, 1);
 	liar_open(&liar, &victim);
-	assert_int_equal(rvcm_conn_get(victim.carrier, 0, &liar.name, &victim.conn), 0);
-	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	assert_int_equal(rvcm_path_get(victim.carrier, 0, &liar.name, &victim.path), 0);
+	assert_null(rvcm_path_reserve(victim.path, 10));
 	liar_pass(&liar, 10 * SIM_MS);
 	assert_int_equal(liar.last, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	shake = liar_shake(&liar, RVCM_WIRE_REPLY);
@@ -357,7 +357,7 @@ static void a_reply_that_is_not_valid(void **state)
 	liar_pass(&liar, 10 * SIM_MS);
 	assert_int_equal(victim.downs, 1);
 	assert_int_equal(victim.cause.status, RVCM_STATUS_REJECTED_KEY);
-	assert_false(victim.conn->up);
+	assert_false(victim.path->up);
 	victim_close(&victim, &liar);
 }
 
@@ -377,18 +377,18 @@ static void a_request_that_lost_and_comes_late(void **state)
 	victim_open(&victim, 1);
 	liar_open(&liar, &victim);
 	liar.epoch = 9;
-	assert_int_equal(rvcm_conn_get(victim.carrier, 0, &liar.name, &victim.conn), 0);
-	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	assert_int_equal(rvcm_path_get(victim.carrier, 0, &liar.name, &victim.path), 0);
+	assert_null(rvcm_path_reserve(victim.path, 10));
 	liar_pass(&liar, 10 * SIM_MS);
 	liar_accept(&liar);
-	assert_true(victim.conn->up);
+	assert_true(victim.path->up);
 	link = liar.qp;
 	shake = liar_shake(&liar, RVCM_WIRE_REQUEST);
 	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
 	liar_request(&liar, &request);
 	assert_int_equal(liar.reason, RVCM_WIRE_REASON_STALE);
 	assert_int_equal(victim.downs, 0);
-	assert_true(victim.conn->up);
+	assert_true(victim.path->up);
 	liar_hang_up(&liar);
 	liar.qp = link;
 	liar_data(&liar, 0);
@@ -405,8 +405,8 @@ static void a_reply_tells_the_epochs_used(void **state)
 	victim_open(&victim, 1);
 	liar_open(&liar, &victim);
 	sim_dev_refuse(liar.dev, SIM_REFUSE_NOT_LISTENING, 3);
-	assert_int_equal(rvcm_conn_get(victim.carrier, 0, &liar.name, &victim.conn), 0);
-	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	assert_int_equal(rvcm_path_get(victim.carrier, 0, &liar.name, &victim.path), 0);
+	assert_null(rvcm_path_reserve(victim.path, 10));
 	while (liar.last != RVCM_DEV_EVENT_CONNECT_REQUEST)
 		liar_pass(&liar, SIM_MS);
 	assert_int_equal(rvcm_le32_get(liar.request.epoch), 4);
@@ -423,15 +423,15 @@ static void an_abandoned_attempt_loses_nothing(void **state)
 {
 	WITH_LINK(false);
 	liar_pass(&liar, SIM_MS);
-	assert_int_equal(rvcm_conn_get(victim.carrier, 0, &liar.name, &victim.conn), 0);
-	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	assert_int_equal(rvcm_path_get(victim.carrier, 0, &liar.name, &victim.path), 0);
+	assert_null(rvcm_path_reserve(victim.path, 10));
 	liar_hang_up(&liar);
 	liar_pass(&liar, 5 * SIM_MS);
 	assert_int_equal(victim.downs, 0);
 	/* It does not come back by itself: so the victim opens. */
 	liar_pass(&liar, 100 * SIM_MS);
 	liar_accept(&liar);
-	assert_true(victim.conn->up);
+	assert_true(victim.path->up);
 	assert_int_equal(victim.downs, 0);
 	victim_close(&victim, &liar);
 }
@@ -479,15 +479,15 @@ static void a_request_from_a_former_life(void **state)
 	assert_int_equal(victim.downs, 1);
 	liar.incarnation++;
 	liar.epoch = 1;
-	assert_null(rvcm_conn_reserve(victim.conn, 10));
+	assert_null(rvcm_path_reserve(victim.path, 10));
 	liar_pass(&liar, 100 * SIM_MS);
 	liar_accept(&liar);
-	assert_true(victim.conn->up);
+	assert_true(victim.path->up);
 	link = liar.qp;
 	liar_request(&liar, &request);
 	assert_int_equal(liar.reason, RVCM_WIRE_REASON_STALE);
 	assert_int_equal(victim.downs, 1);
-	assert_true(victim.conn->up);
+	assert_true(victim.path->up);
 	liar_hang_up(&liar);
 	liar.qp = link;
 	victim_close(&victim, &liar);

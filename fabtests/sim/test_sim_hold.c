@@ -21,7 +21,7 @@ struct node {
 	struct rvcm_dev *dev;
 	struct rvcm_carrier *carrier;
 	struct rvcm_addr name;
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 	uint32_t received;
 };
 
@@ -68,37 +68,37 @@ static void env_wake(void *ctx)
 	(void)ctx;
 }
 
-static void on_incoming(void *ctx, struct rvcm_conn *conn)
+static void on_incoming(void *ctx, struct rvcm_path *path)
 {
-	((struct node *)ctx)->conn = conn;
+	((struct node *)ctx)->path = path;
 }
 
-static void on_ready(void *ctx, struct rvcm_conn *conn)
+static void on_ready(void *ctx, struct rvcm_path *path)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 }
 
-static void on_recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx)
+static void on_recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
 {
 	struct node *node = ctx;
 
-	(void)conn;
+	(void)path;
 	assert_int_equal(rvcm_le32_get(rx->data), node->received);
 	node->received++;
 }
 
-static void on_confirmed(void *ctx, struct rvcm_conn *conn, uint32_t mark)
+static void on_confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 	(void)mark;
 }
 
-static void on_down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+static void on_down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 	assert_int_equal(cause->status, RVCM_STATUS_PEER_CLOSED);
 }
 
@@ -119,13 +119,13 @@ static void turn(void)
 	sim_step_by(w.net, sim_now(w.net) + SIM_MS);
 }
 
-static void commit(size_t bytes, enum rvcm_conn_when when)
+static void commit(size_t bytes, enum rvcm_path_when when)
 {
-	uint8_t *buf = rvcm_conn_reserve(w.nodes[0].conn, bytes);
+	uint8_t *buf = rvcm_path_reserve(w.nodes[0].path, bytes);
 
 	assert_non_null(buf);
 	rvcm_le32_put(buf, w.sent++);
-	rvcm_conn_commit(w.nodes[0].conn, 0, bytes, when);
+	rvcm_path_commit(w.nodes[0].path, bytes, when);
 }
 
 /* Until the receiver has all, and its acknowledgements have arrived. */
@@ -169,12 +169,12 @@ static void world_open(bool hold)
 	w.net = sim_net_open(&conf);
 	node_open(&w.nodes[0], hold);
 	node_open(&w.nodes[1], hold);
-	assert_int_equal(rvcm_conn_get(w.nodes[0].carrier, 0, &w.nodes[1].name, &w.nodes[0].conn),
+	assert_int_equal(rvcm_path_get(w.nodes[0].carrier, 0, &w.nodes[1].name, &w.nodes[0].path),
 			 0);
 	while (w.sent < 400) {
-		if (rvcm_conn_reserve(w.nodes[0].conn, 4)) {
-			rvcm_conn_cancel(w.nodes[0].conn);
-			commit(4, RVCM_CONN_NOW);
+		if (rvcm_path_reserve(w.nodes[0].path, 4)) {
+			rvcm_path_cancel(w.nodes[0].path);
+			commit(4, RVCM_PATH_NOW);
 		} else {
 			turn();
 		}
@@ -214,11 +214,11 @@ static void the_first_of_a_burst_leave_at_once(void **state)
 	(void)state;
 	world_open(true);
 	for (uint32_t i = 1; i <= FREE; i++) {
-		commit(8, RVCM_CONN_SOON);
+		commit(8, RVCM_PATH_SOON);
 		assert_int_equal(w.posts, i);
 		assert_int_equal(w.waiting, 0);
 	}
-	commit(8, RVCM_CONN_SOON);
+	commit(8, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, 1);
 	world_close();
 }
@@ -228,7 +228,7 @@ static void progress_begins_a_new_burst(void **state)
 	(void)state;
 	world_open(true);
 	for (int i = 0; i < 3 * FREE; i++) {
-		commit(8, RVCM_CONN_SOON);
+		commit(8, RVCM_PATH_SOON);
 		assert_int_equal(w.waiting, 0);
 		rvcm_carrier_progress(w.nodes[0].carrier);
 	}
@@ -240,7 +240,7 @@ static void a_flush_begins_a_new_burst(void **state)
 	(void)state;
 	world_open(true);
 	for (int i = 0; i < 3 * FREE; i++) {
-		commit(8, RVCM_CONN_SOON);
+		commit(8, RVCM_PATH_SOON);
 		assert_int_equal(w.waiting, 0);
 		rvcm_carrier_flush(w.nodes[0].carrier);
 	}
@@ -250,7 +250,7 @@ static void a_flush_begins_a_new_burst(void **state)
 static void hold_some(void)
 {
 	for (int i = 0; i < FREE + 3; i++)
-		commit(8, RVCM_CONN_SOON);
+		commit(8, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, 3);
 }
 
@@ -279,10 +279,10 @@ static void what_waits_leaves_with_what_may_not(void **state)
 	(void)state;
 	world_open(true);
 	hold_some();
-	commit(8, RVCM_CONN_NOW);
+	commit(8, RVCM_PATH_NOW);
 	assert_int_equal(w.waiting, 0);
 	/* The burst goes on. */
-	commit(8, RVCM_CONN_SOON);
+	commit(8, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, 1);
 	world_close();
 }
@@ -292,11 +292,11 @@ static void so_many_are_held_and_not_more(void **state)
 	(void)state;
 	world_open(true);
 	for (int i = 0; i < FREE + COUNT - 1; i++)
-		commit(8, RVCM_CONN_SOON);
+		commit(8, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, COUNT - 1);
-	commit(8, RVCM_CONN_SOON);
+	commit(8, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, 0);
-	commit(8, RVCM_CONN_SOON);
+	commit(8, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, 1);
 	world_close();
 }
@@ -306,11 +306,11 @@ static void so_many_bytes_are_held_and_not_more(void **state)
 	(void)state;
 	world_open(true);
 	for (int i = 0; i < FREE; i++)
-		commit(8, RVCM_CONN_SOON);
-	commit(LONG, RVCM_CONN_SOON);
+		commit(8, RVCM_PATH_SOON);
+	commit(LONG, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, 1);
 	assert_true(2 * LONG > BYTES);
-	commit(LONG, RVCM_CONN_SOON);
+	commit(LONG, RVCM_PATH_SOON);
 	assert_int_equal(w.waiting, 0);
 	world_close();
 }
@@ -320,11 +320,11 @@ static void nothing_waits_for_who_may_not_come_back(void **state)
 	(void)state;
 	world_open(false);
 	for (int i = 0; i < 2 * COUNT; i++) {
-		commit(8, RVCM_CONN_SOON);
+		commit(8, RVCM_PATH_SOON);
 		assert_int_equal(w.waiting, 0);
 	}
 	/* But for who says so himself. */
-	commit(8, RVCM_CONN_MORE);
+	commit(8, RVCM_PATH_MORE);
 	assert_int_equal(w.waiting, 1);
 	rvcm_carrier_flush(w.nodes[0].carrier);
 	assert_int_equal(w.waiting, 0);

@@ -26,7 +26,7 @@ static uint32_t follow(struct rvcm_list *messages, uint32_t first)
 	return first;
 }
 
-static void watch_sending(struct rvcm_conn_full *conn)
+static void watch_sending(struct rvcm_conn *conn)
 {
 	const struct rvcm_link *link = conn->link;
 
@@ -37,7 +37,7 @@ static void watch_sending(struct rvcm_conn_full *conn)
 	assert_true(conn->reads_inflight <= RVCM_CONN_READS_MAX);
 }
 
-static void watch_conn(struct rvcm_conn_full *conn)
+static void watch_conn(struct rvcm_conn *conn)
 {
 	assert_null(conn->reserved);
 	IMPLIES(conn->pub.up, conn->link && !conn->failed);
@@ -58,7 +58,7 @@ void watch_conns(struct rvcm_carrier *carrier)
 	struct rvcm_hash_node *node = NULL;
 
 	while ((node = rvcm_hash_next(&carrier->conns, node)))
-		watch_conn(rvcm_container_of(node, struct rvcm_conn_full, node));
+		watch_conn(rvcm_container_of(node, struct rvcm_conn, node));
 }
 
 /* -- both ends ------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static uint32_t length_of(struct rvcm_list *list)
 	return n;
 }
 
-static void watch_direction(struct rvcm_conn_full *from, struct rvcm_conn_full *to, bool broken)
+static void watch_direction(struct rvcm_conn *from, struct rvcm_conn *to, bool broken)
 {
 	uint32_t under_way = from->tx_seq - length_of(&from->pending) - to->rx_next;
 	uint32_t seen = sim_qp_coming(to->link->qp, is_data);
@@ -96,8 +96,8 @@ static void watch_direction(struct rvcm_conn_full *from, struct rvcm_conn_full *
 
 static void watch_link(void *arg, struct rvcm_dev_qp *a, struct rvcm_dev_qp *b, bool broken)
 {
-	struct rvcm_conn_full *x = ((struct rvcm_link *)a->ctx)->conn;
-	struct rvcm_conn_full *y = ((struct rvcm_link *)b->ctx)->conn;
+	struct rvcm_conn *x = ((struct rvcm_link *)a->ctx)->conn;
+	struct rvcm_conn *y = ((struct rvcm_link *)b->ctx)->conn;
 
 	(void)arg;
 	if (!x || !y || x->failing || y->failing || x->failed || y->failed)

@@ -99,7 +99,7 @@ static void count_peer(struct rvcm_peer *peer, struct census *census)
 	bytes += count_held(&peer->ep->claimed, peer, &claimed);
 	assert_int_equal(bytes, peer->held_bytes);
 	/* Whoever waits is queued for something. */
-	if (!peer->waiting && peer->conn)
+	if (!peer->waiting && peer->path)
 		assert_true(rvcm_list_empty(&peer->queued) && rvcm_list_empty(&peer->fins));
 }
 
@@ -126,7 +126,7 @@ void watch_ep(struct rvcm_ep *ep)
 
 bool watch_peer_proven(const struct rvcm_peer *peer)
 {
-	return peer->conn && peer->conn->up && rvcm_conn_full(peer->conn)->hello_seen;
+	return peer->path && peer->path->up && rvcm_conn_of(peer->path)->hello_seen;
 }
 
 size_t watch_ep_reading(struct rvcm_ep *ep)

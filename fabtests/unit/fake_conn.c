@@ -17,7 +17,7 @@ struct rvcm_carrier {
 };
 
 struct fake_conn {
-	struct rvcm_conn pub;
+	struct rvcm_path pub;
 	struct rvcm_carrier *carrier;
 	struct rvcm_list node;
 	struct rvcm_list rx;    /* messages to be delivered */
@@ -46,7 +46,7 @@ struct message {
 
 struct read {
 	struct rvcm_list node;
-	struct rvcm_conn_read op;
+	struct rvcm_path_read op;
 };
 
 struct fake_mr {
@@ -54,7 +54,7 @@ struct fake_mr {
 	struct rvcm_list node;
 };
 
-static struct fake_conn *full(struct rvcm_conn *conn)
+static struct fake_conn *full(struct rvcm_path *conn)
 {
 	return rvcm_container_of(conn, struct fake_conn, pub);
 }
@@ -118,7 +118,7 @@ static bool inside(const struct rvcm_dev_mr *mr, uint64_t addr, size_t bytes, ui
 	return addr >= base && addr + bytes <= base + mr->length && (mr->access & access);
 }
 
-static enum rvcm_status do_read(struct fake_net *net, const struct rvcm_conn_read *op)
+static enum rvcm_status do_read(struct fake_net *net, const struct rvcm_path_read *op)
 {
 	struct rvcm_list *pos;
 
@@ -196,7 +196,7 @@ static void rx_drop(struct fake_conn *conn)
 	}
 }
 
-static enum rvcm_status cut_status(struct fake_net *net, const struct rvcm_conn_read *op)
+static enum rvcm_status cut_status(struct fake_net *net, const struct rvcm_path_read *op)
 {
 	if (net->finish_reads)
 		return do_read(net, op);
@@ -228,7 +228,7 @@ static void part(struct fake_conn *conn, enum rvcm_status status, const char *te
 	snprintf(conn->cause.text, sizeof(conn->cause.text), "%s", text);
 }
 
-void fake_conn_break(struct rvcm_conn *pub, enum rvcm_status status, const char *text)
+void fake_conn_break(struct rvcm_path *pub, enum rvcm_status status, const char *text)
 {
 	struct fake_conn *conn = full(pub);
 
@@ -290,7 +290,7 @@ void rvcm_carrier_close(struct rvcm_carrier *carrier)
 
 /* -- progress ----------------------------------------------------------------------------- */
 
-struct rvcm_conn *fake_conn_find(struct rvcm_carrier *carrier, uint16_t slot,
+struct rvcm_path *fake_conn_find(struct rvcm_carrier *carrier, uint16_t slot,
 				 const struct rvcm_addr *peer)
 {
 	struct rvcm_list *pos;
@@ -323,7 +323,7 @@ static struct rvcm_carrier *listener(struct fake_net *net, const struct rvcm_add
 static void join(struct fake_conn *conn, struct rvcm_carrier *to, uint16_t slot)
 {
 	struct rvcm_addr *name = &conn->carrier->names[conn->pub.slot];
-	struct rvcm_conn *found = fake_conn_find(to, slot, name);
+	struct rvcm_path *found = fake_conn_find(to, slot, name);
 	struct fake_conn *other = found ? full(found) : conn_new(to, slot, name);
 
 	if (!found)
@@ -383,11 +383,9 @@ static int deliver(struct fake_conn *conn)
 		struct rvcm_conn_rx rx = { .data = msg->data, .bytes = msg->bytes };
 
 		if (conn->other) {
-			rx.src_slot = conn->other->pub.slot;
 			conn->other->under_way -= msg->counted;
 			conn->other->accepted += msg->counted;
 		}
-		rx.dst_slot = conn->pub.slot;
 		carrier->attr.sink->recv(carrier->attr.sink_ctx, &conn->pub, &rx);
 		free(msg->data);
 		free(msg);
@@ -475,8 +473,8 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 
 /* -- conns -------------------------------------------------------------------------------- */
 
-int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
-		  struct rvcm_conn **conn)
+int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
+		  struct rvcm_path **conn)
 {
 	assert_true(carrier->names[slot].family);
 	assert_false(carrier->closing[slot]);
@@ -488,7 +486,7 @@ int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm
 	return 0;
 }
 
-void *rvcm_conn_reserve(struct rvcm_conn *pub, size_t bytes)
+void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
 {
 	struct fake_conn *conn = full(pub);
 
@@ -517,16 +515,14 @@ static void push(struct fake_conn *to, const void *data, size_t bytes, bool coun
 	rvcm_list_add_tail(&to->rx, &msg->node);
 }
 
-void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes,
-		      enum rvcm_conn_when when)
+void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
 {
 	struct fake_conn *conn = full(pub);
 	struct fake_net *net = conn->carrier->net;
 
 	assert_non_null(conn->reserved);
 	assert_true(bytes <= conn->reserved_bytes);
-	assert_true(dst_slot == 0 || dst_slot == conn->other->pub.slot);
-	net->more = when == RVCM_CONN_MORE;
+	net->more = when == RVCM_PATH_MORE;
 	if (net->tap)
 		net->tap(net->tap_ctx, pub, conn->reserved, bytes);
 	push(conn->other, conn->reserved, bytes, true);
@@ -536,7 +532,7 @@ void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes,
 	conn->reserved = NULL;
 }
 
-void rvcm_conn_cancel(struct rvcm_conn *pub)
+void rvcm_path_cancel(struct rvcm_path *pub)
 {
 	struct fake_conn *conn = full(pub);
 
@@ -545,19 +541,19 @@ void rvcm_conn_cancel(struct rvcm_conn *pub)
 	conn->reserved = NULL;
 }
 
-uint32_t rvcm_conn_mark(const struct rvcm_conn *pub)
+uint32_t rvcm_path_mark(const struct rvcm_path *pub)
 {
-	return full((struct rvcm_conn *)(uintptr_t)pub)->sent;
+	return full((struct rvcm_path *)(uintptr_t)pub)->sent;
 }
 
-bool rvcm_conn_accepted(const struct rvcm_conn *pub, uint32_t mark)
+bool rvcm_path_accepted(const struct rvcm_path *pub, uint32_t mark)
 {
-	const struct fake_conn *conn = full((struct rvcm_conn *)(uintptr_t)pub);
+	const struct fake_conn *conn = full((struct rvcm_path *)(uintptr_t)pub);
 
 	return conn->sent - conn->under_way >= mark;
 }
 
-uint32_t rvcm_conn_confirm(struct rvcm_conn *pub)
+uint32_t rvcm_path_confirm(struct rvcm_path *pub)
 {
 	struct fake_conn *conn = full(pub);
 
@@ -566,7 +562,7 @@ uint32_t rvcm_conn_confirm(struct rvcm_conn *pub)
 	return conn->mark;
 }
 
-int rvcm_conn_read(struct rvcm_conn *pub, const struct rvcm_conn_read *op)
+int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 {
 	struct fake_conn *conn = full(pub);
 	struct read *read;
@@ -581,7 +577,7 @@ int rvcm_conn_read(struct rvcm_conn *pub, const struct rvcm_conn_read *op)
 	return 0;
 }
 
-void rvcm_conn_fault(struct rvcm_conn *pub, enum rvcm_status status, const char *why)
+void rvcm_path_fault(struct rvcm_path *pub, enum rvcm_status status, const char *why)
 {
 	struct fake_conn *conn = full(pub);
 	struct fake_net *net = conn->carrier->net;
@@ -592,7 +588,7 @@ void rvcm_conn_fault(struct rvcm_conn *pub, enum rvcm_status status, const char 
 	snprintf(net->fault_text, sizeof(net->fault_text), "%s", why);
 }
 
-void fake_conn_inject(struct rvcm_conn *pub, const void *data, size_t bytes)
+void fake_conn_inject(struct rvcm_path *pub, const void *data, size_t bytes)
 {
 	push(full(pub), data, bytes, false);
 }

@@ -27,18 +27,18 @@ struct fake_net {
 	bool hold_confirms;         /* nobody says what it has accepted */
 	enum rvcm_status fail_read; /* how reads end, if not OK */
 	int fail_reg;               /* what mr_reg returns, if not 0 */
-	int fail_post;              /* what rvcm_conn_read returns, if not 0 */
+	int fail_post;              /* what rvcm_path_read returns, if not 0 */
 	bool finish_reads;          /* reads in flight end well when the link breaks */
 	enum rvcm_status cut_read;  /* or with this; 0 = FLUSHED, while the conn still seems up */
 	bool fail_reserve;          /* no credit at all */
-	void (*tap)(void *ctx, const struct rvcm_conn *from, const uint8_t *data, size_t bytes);
+	void (*tap)(void *ctx, const struct rvcm_path *from, const uint8_t *data, size_t bytes);
 	void *tap_ctx; /* sees every message that is committed */
 
 	/* For the test to look at. */
 	uint32_t n_mrs;       /* registered now */
 	bool more;            /* of the last commit */
 	uint64_t regs;        /* ever */
-	uint64_t faults;      /* rvcm_conn_fault calls */
+	uint64_t faults;      /* rvcm_path_fault calls */
 	char fault_text[160]; /* of the last one */
 	enum rvcm_status fault_status;
 };
@@ -48,14 +48,14 @@ void fake_net_init(struct fake_net *net);
 void fake_net_fini(struct fake_net *net);
 
 /* The conn from slot to that name, or NULL. */
-struct rvcm_conn *fake_conn_find(struct rvcm_carrier *carrier, uint16_t slot,
+struct rvcm_path *fake_conn_find(struct rvcm_carrier *carrier, uint16_t slot,
 				 const struct rvcm_addr *peer);
 
 /* Deliver bytes to conn's owner as if its peer had sent them, at its next progress. */
-void fake_conn_inject(struct rvcm_conn *conn, const void *data, size_t bytes);
+void fake_conn_inject(struct rvcm_path *conn, const void *data, size_t bytes);
 
 /* The link breaks: reads in flight are flushed, and both sides hear of it at their next progress.
  */
-void fake_conn_break(struct rvcm_conn *conn, enum rvcm_status status, const char *text);
+void fake_conn_break(struct rvcm_path *conn, enum rvcm_status status, const char *text);
 
 #endif

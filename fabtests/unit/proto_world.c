@@ -168,13 +168,13 @@ void world_close(struct world *w)
 	test_free(w);
 }
 
-struct rvcm_conn *world_conn(struct world *w, int from, int to)
+struct rvcm_path *world_conn(struct world *w, int from, int to)
 {
-	struct rvcm_conn *conn = fake_conn_find(rvcm_engine_carrier(w->nodes[from].engine), 0,
+	struct rvcm_path *path = fake_conn_find(rvcm_engine_carrier(w->nodes[from].engine), 0,
 						rvcm_ep_name(w->nodes[to].ep));
 
-	assert_non_null(conn);
-	return conn;
+	assert_non_null(path);
+	return path;
 }
 
 void world_connect(struct world *w, int from, int to)

@@ -57,7 +57,7 @@ void world_close(struct world *w);
 void world_run(struct world *w);
 /* Close node i's endpoint as ofi does. */
 void world_close_ep(struct world *w, int i);
-struct rvcm_conn *world_conn(struct world *w, int from, int to);
+struct rvcm_path *world_conn(struct world *w, int from, int to);
 /* Send 1 byte from from to to and receive it, so that they are connected. */
 void world_connect(struct world *w, int from, int to);
 

@@ -27,7 +27,7 @@ struct world {
 	struct rvcm_dev *dev;
 	struct rvcm_carrier *carrier;
 	struct rvcm_addr name[SLOTS];
-	struct rvcm_conn *conn[SLOTS][PEERS];
+	struct rvcm_path *path[SLOTS][PEERS];
 	uint32_t unsent[SLOTS][PEERS];
 	uint32_t received;
 	uint32_t downs;
@@ -55,47 +55,47 @@ static void no_sleeper(void *ctx)
 	(void)ctx;
 }
 
-static void incoming(void *ctx, struct rvcm_conn *conn)
+static void incoming(void *ctx, struct rvcm_path *path)
 {
 	(void)ctx;
-	conn->user = NULL;
+	path->user = NULL;
 }
 
-static void recv_message(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx)
+static void recv_message(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
 {
 	struct world *w = ctx;
 
-	(void)conn;
+	(void)path;
 	assert_int_equal(rx->bytes, BYTES);
 	w->received++;
 }
 
-static void ready(void *ctx, struct rvcm_conn *conn)
+static void ready(void *ctx, struct rvcm_path *path)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 }
 
-static void confirmed(void *ctx, struct rvcm_conn *conn, uint32_t mark)
+static void confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 	(void)mark;
 }
 
-static void read_done(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status)
+static void read_done(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 	(void)cookie;
 	(void)status;
 }
 
-static void down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+static void down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
 {
 	struct world *w = ctx;
 
-	(void)conn;
+	(void)path;
 	(void)cause;
 	w->downs++;
 }
@@ -174,8 +174,8 @@ static void find_peers(struct world *w)
 		for (uint32_t p = 0; p < PEERS; p++) {
 			uint32_t step = p < PEERS / 2 ? p + 1 : SLOTS - (p - PEERS / 2 + 1);
 
-			assert_int_equal(rvcm_conn_get(w->carrier, i, &w->name[(i + step) % SLOTS],
-						       &w->conn[i][p]),
+			assert_int_equal(rvcm_path_get(w->carrier, i, &w->name[(i + step) % SLOTS],
+						       &w->path[i][p]),
 					 0);
 		}
 }
@@ -186,12 +186,12 @@ static uint32_t send_some(struct world *w)
 
 	for (uint32_t i = 0; i < ENDS; i++) {
 		uint32_t *unsent = &w->unsent[i / PEERS][i % PEERS];
-		struct rvcm_conn *conn = w->conn[i / PEERS][i % PEERS];
-		void *buf = *unsent ? rvcm_conn_reserve(conn, BYTES) : NULL;
+		struct rvcm_path *path = w->path[i / PEERS][i % PEERS];
+		void *buf = *unsent ? rvcm_path_reserve(path, BYTES) : NULL;
 
 		if (buf) {
 			memset(buf, 7, BYTES);
-			rvcm_conn_commit(conn, 0, BYTES, false);
+			rvcm_path_commit(path, BYTES, false);
 			(*unsent)--;
 		}
 		left += *unsent;

@@ -126,7 +126,7 @@ static void each_row(void **state)
 
 static uint8_t rts_id[4];
 
-static void note_id(void *ctx, const struct rvcm_conn *from, const uint8_t *data, size_t bytes)
+static void note_id(void *ctx, const struct rvcm_path *from, const uint8_t *data, size_t bytes)
 {
 	(void)ctx;
 	(void)from;
@@ -211,14 +211,14 @@ static void nonsense_for_a_closing_endpoint(void **state)
 {
 	static const uint8_t unknown_op[16] = { HDR(255, 0, 0) };
 	struct world *w = world_new();
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 
 	(void)state;
 	world_open(w);
 	world_connect(w, 1, 0);
-	conn = world_conn(w, 1, 0);
+	path = world_conn(w, 1, 0);
 	rvcm_ep_shutdown(w->nodes[1].ep);
-	fake_conn_inject(conn, unknown_op, sizeof(unknown_op));
+	fake_conn_inject(path, unknown_op, sizeof(unknown_op));
 	world_run(w);
 	assert_int_equal(w->net.faults, 0);
 	world_close(w);
@@ -231,16 +231,16 @@ static void eager_without_end(void **state)
 	uint8_t eager[16 + 200] = { HDR(1, 0, 0) };
 	/* budget, and four windows of 16 of the longest messages, each with its object */
 	size_t most = (4000 + 4 * 16 * (1024 + sizeof(struct rvcm_held))) / 200;
-	struct rvcm_conn *conn;
+	struct rvcm_path *path;
 	size_t n = 0;
 
 	(void)state;
 	w->unexpected_bytes_max = 4000;
 	world_open(w);
 	world_connect(w, 0, 1);
-	conn = world_conn(w, 1, 0);
+	path = world_conn(w, 1, 0);
 	for (; n <= most && !w->net.faults; n++) {
-		fake_conn_inject(conn, eager, sizeof(eager));
+		fake_conn_inject(path, eager, sizeof(eager));
 		rvcm_engine_progress(w->nodes[1].engine);
 	}
 	assert_in_range(n, 4000 / 200 + 3 * 16, most);

@@ -28,7 +28,7 @@ struct tally {
 	uint32_t ops[256];
 };
 
-static void count(void *ctx, const struct rvcm_conn *from, const uint8_t *data, size_t bytes)
+static void count(void *ctx, const struct rvcm_path *from, const uint8_t *data, size_t bytes)
 {
 	(void)from;
 	(void)bytes;

@@ -20,7 +20,7 @@ struct tape {
 	uint32_t count;
 };
 
-static void record(void *ctx, const struct rvcm_conn *from, const uint8_t *data, size_t bytes)
+static void record(void *ctx, const struct rvcm_path *from, const uint8_t *data, size_t bytes)
 {
 	struct tape *tape = ctx;
 

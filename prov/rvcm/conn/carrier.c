@@ -27,8 +27,8 @@ void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *m
 
 static bool conn_eq(const struct rvcm_hash_node *node, const void *arg)
 {
-	const struct rvcm_conn_full *conn =
-		rvcm_container_of((struct rvcm_hash_node *)node, struct rvcm_conn_full, node);
+	const struct rvcm_conn *conn =
+		rvcm_container_of((struct rvcm_hash_node *)node, struct rvcm_conn, node);
 	const struct rvcm_conn_key *key = arg;
 
 	return conn->pub.slot == key->slot && rvcm_addr_equal(&conn->pub.peer, key->peer);

@@ -10,13 +10,13 @@
  */
 #include "conn/conn_impl.h"
 
-void rvcm_confirm_reset(struct rvcm_conn_full *conn)
+void rvcm_confirm_reset(struct rvcm_conn *conn)
 {
 	conn->confirm_wanted = false;
 	conn->confirm_asking = false;
 }
 
-uint32_t rvcm_confirm_want(struct rvcm_conn_full *conn)
+uint32_t rvcm_confirm_want(struct rvcm_conn *conn)
 {
 	conn->confirm_mark = conn->tx_seq;
 	conn->confirm_wanted = true;
@@ -25,7 +25,7 @@ uint32_t rvcm_confirm_want(struct rvcm_conn_full *conn)
 	return conn->confirm_mark;
 }
 
-bool rvcm_confirm_ask(struct rvcm_conn_full *conn)
+bool rvcm_confirm_ask(struct rvcm_conn *conn)
 {
 	if (!conn->confirm_wanted || conn->confirm_asking)
 		return true;
@@ -36,7 +36,7 @@ bool rvcm_confirm_ask(struct rvcm_conn_full *conn)
 	return true;
 }
 
-void rvcm_confirm_acked(struct rvcm_conn_full *conn, bool is_ack)
+void rvcm_confirm_acked(struct rvcm_conn *conn, bool is_ack)
 {
 	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 

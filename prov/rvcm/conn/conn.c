@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The data side's half of a conn: finding it, its links coming and going, and the way in for proto.
- */
+/* The data side's half of a conn: finding it, and its links coming and going. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,17 +9,17 @@
 
 /* -- life --------------------------------------------------------------------------------- */
 
-static struct rvcm_conn_full *find(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
+static struct rvcm_conn *find(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
 {
 	struct rvcm_hash_node *node =
 		rvcm_hash_find(&carrier->conns, rvcm_conn_key_hash(carrier, key), key);
 
-	return node ? rvcm_container_of(node, struct rvcm_conn_full, node) : NULL;
+	return node ? rvcm_container_of(node, struct rvcm_conn, node) : NULL;
 }
 
-static struct rvcm_conn_full *create(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
+static struct rvcm_conn *create(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
 {
-	struct rvcm_conn_full *conn = rvcm_mem_zalloc(sizeof(*conn));
+	struct rvcm_conn *conn = rvcm_mem_zalloc(sizeof(*conn));
 
 	if (!conn)
 		return NULL;
@@ -43,42 +42,27 @@ static struct rvcm_conn_full *create(struct rvcm_carrier *carrier, const struct 
 	return conn;
 }
 
-struct rvcm_conn_full *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
-					const struct rvcm_addr *peer, bool *is_new)
+struct rvcm_conn *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
+				   const struct rvcm_addr *peer, bool *is_new)
 {
 	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
-	struct rvcm_conn_full *conn = find(carrier, &key);
+	struct rvcm_conn *conn = find(carrier, &key);
 
 	*is_new = !conn;
 	return conn ? conn : create(carrier, &key);
 }
 
-int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
-		  struct rvcm_conn **out)
-{
-	struct rvcm_conn_full *conn;
-	bool is_new;
-
-	if (!carrier->slots[slot] || rvcm_addr_cmp(&carrier->slots[slot]->name, peer) == 0)
-		return -EINVAL;
-	conn = rvcm_conn_obtain(carrier, slot, peer, &is_new);
-	if (!conn)
-		return -ENOMEM;
-	*out = &conn->pub;
-	return 0;
-}
-
 /* Walk over the slot's conns; fn may free its conn. */
 static void each_of_slot(struct rvcm_carrier *carrier, uint16_t slot,
-			 void (*fn)(struct rvcm_conn_full *conn, void *arg), void *arg)
+			 void (*fn)(struct rvcm_conn *conn, void *arg), void *arg)
 {
 	struct rvcm_list *node, *tmp;
 
 	rvcm_list_for_each_safe (node, tmp, &carrier->slots[slot]->conns)
-		fn(rvcm_list_entry(node, struct rvcm_conn_full, of_slot), arg);
+		fn(rvcm_list_entry(node, struct rvcm_conn, of_slot), arg);
 }
 
-static void free_one(struct rvcm_conn_full *conn, void *arg)
+static void free_one(struct rvcm_conn *conn, void *arg)
 {
 	(void)arg;
 	rvcm_hash_del(&conn->carrier->conns, &conn->node);
@@ -94,13 +78,13 @@ void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot)
 }
 
 /* Has the device all that was committed, and BYE, out of its hands? */
-static bool is_handed_over(const struct rvcm_conn_full *conn)
+static bool is_handed_over(const struct rvcm_conn *conn)
 {
 	return rvcm_list_empty(&conn->pending) && !conn->bye_due &&
 	       conn->link->completed >= conn->bye_ordinal;
 }
 
-static void check_drained(struct rvcm_conn_full *conn, void *arg)
+static void check_drained(struct rvcm_conn *conn, void *arg)
 {
 	bool *drained = arg;
 
@@ -116,7 +100,7 @@ bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot)
 	return drained;
 }
 
-static void settle(struct rvcm_conn_full *conn, void *arg)
+static void settle(struct rvcm_conn *conn, void *arg)
 {
 	(void)arg;
 	if (conn->link)
@@ -128,7 +112,7 @@ void rvcm_conn_settle(struct rvcm_carrier *carrier, uint16_t slot)
 	each_of_slot(carrier, slot, settle, NULL);
 }
 
-static void say_bye(struct rvcm_conn_full *conn, void *arg)
+static void say_bye(struct rvcm_conn *conn, void *arg)
 {
 	(void)arg;
 	conn->bye_due = conn->pub.up;
@@ -140,14 +124,13 @@ void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot)
 	each_of_slot(carrier, slot, say_bye, NULL);
 }
 
-void rvcm_conn_schedule(struct rvcm_conn_full *conn)
+void rvcm_conn_schedule(struct rvcm_conn *conn)
 {
 	if (rvcm_list_empty(&conn->work))
 		rvcm_list_add_tail(&conn->carrier->work, &conn->work);
 }
 
-void rvcm_conn_fail(struct rvcm_conn_full *conn, enum rvcm_status status, int err,
-		    const char *detail)
+void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail)
 {
 	if (!conn->link || conn->failing || conn->failed)
 		return;
@@ -160,16 +143,8 @@ void rvcm_conn_fail(struct rvcm_conn_full *conn, enum rvcm_status status, int er
 	rvcm_conn_schedule(conn);
 }
 
-void rvcm_conn_fault(struct rvcm_conn *pub, enum rvcm_status status, const char *why)
-{
-	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
-
-	rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
-	rvcm_conn_fail(conn, status, 0, why);
-}
-
 /* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
-static void want(struct rvcm_conn_full *conn)
+void rvcm_conn_want(struct rvcm_conn *conn)
 {
 	if (conn->link || conn->successor || conn->wanting ||
 	    conn->carrier->slots[conn->pub.slot]->closing)
@@ -181,7 +156,7 @@ static void want(struct rvcm_conn_full *conn)
 
 /* -- mail --------------------------------------------------------------------------------- */
 
-void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link)
+void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	conn->link = link;
 	link->conn = conn;
@@ -204,7 +179,7 @@ void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link)
 
 /* The opener proves itself first (MPA needs it to send first, RFC 5044 7.1.2), and may go on at
  * once. */
-static void greet(struct rvcm_conn_full *conn)
+static void greet(struct rvcm_conn *conn)
 {
 	if (rvcm_hello_send(conn)) {
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, 0, "HELLO could not be sent");
@@ -221,7 +196,7 @@ static void greet(struct rvcm_conn_full *conn)
 static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	struct rvcm_conn_key key = { .slot = link->slot, .peer = &link->peer };
-	struct rvcm_conn_full *conn = find(carrier, &key);
+	struct rvcm_conn *conn = find(carrier, &key);
 	int rc;
 
 	if (!conn || carrier->slots[link->slot]->closing || atomic_load(&link->ended))
@@ -248,7 +223,7 @@ static void link_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
  * without BYE was closed by the kernel of a process that is gone. (An acceptor that closes before
  * it has answered HELLO cannot say BYE yet.)
  */
-static void judge_end(struct rvcm_conn_full *conn, const struct rvcm_conn_cause *seen)
+static void judge_end(struct rvcm_conn *conn, const struct rvcm_conn_cause *seen)
 {
 	conn->cause = *seen;
 	if (conn->peer_bye)
@@ -269,7 +244,7 @@ static void count_loss(struct rvcm_carrier *carrier, const struct rvcm_conn_caus
 	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", cause->text);
 }
 
-static void tell_down(struct rvcm_conn_full *conn, const struct rvcm_conn_cause *cause)
+static void tell_down(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 {
 	struct rvcm_carrier *carrier = conn->carrier;
 
@@ -279,7 +254,7 @@ static void tell_down(struct rvcm_conn_full *conn, const struct rvcm_conn_cause 
 		carrier->attr.sink->down(carrier->attr.sink_ctx, &conn->pub, cause);
 }
 
-static void let_go(struct rvcm_conn_full *conn, struct rvcm_link *link)
+static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
 
@@ -305,7 +280,7 @@ static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	struct rvcm_addr peer = link->peer;
 	struct rvcm_conn_key key = { .slot = link->slot, .peer = &peer };
-	struct rvcm_conn_full *conn = link->opener ? find(carrier, &key) : NULL;
+	struct rvcm_conn *conn = link->opener ? find(carrier, &key) : NULL;
 
 	if (!link->opener)
 		rvcm_proof_down(carrier, link);
@@ -313,12 +288,12 @@ static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	if (!conn || !conn->wanting)
 		return;
 	conn->wanting = false;
-	want(conn);
+	rvcm_conn_want(conn);
 }
 
 static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_conn_full *conn;
+	struct rvcm_conn *conn;
 
 	/* What arrived before the end is taken before the end: HELLO too. */
 	while (link->attached && rvcm_poll_dev(&carrier->devs[link->dev]) > 0)
@@ -352,8 +327,7 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
 		link_down(carrier, rvcm_container_of(mail, struct rvcm_link, down));
 		break;
 	case RVCM_MAIL_ANSWER: {
-		struct rvcm_conn_full *conn =
-			rvcm_container_of(mail, struct rvcm_conn_full, answer);
+		struct rvcm_conn *conn = rvcm_container_of(mail, struct rvcm_conn, answer);
 
 		if (conn->wanting)
 			tell_down(conn, &conn->answer_cause);
@@ -363,74 +337,4 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
 		atomic_store(&rvcm_container_of(mail, struct rvcm_slot, closed_mail)->closed, true);
 		break;
 	}
-}
-
-/* -- proto's way in ----------------------------------------------------------------------- */
-
-static __attribute__((noinline)) void *refuse(struct rvcm_conn_full *conn)
-{
-	conn->blocked = true;
-	if (conn->pub.up)
-		rvcm_stat_inc(&conn->carrier->stats.no_credit);
-	want(conn);
-	return NULL;
-}
-
-void *rvcm_conn_reserve(struct rvcm_conn *pub, size_t bytes)
-{
-	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
-
-	if (!pub->up || conn->failing || conn->tx_seq == conn->tx_limit)
-		return refuse(conn);
-	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
-	if (!conn->reserved) {
-		rvcm_conn_schedule(conn);
-		return refuse(conn);
-	}
-	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
-}
-
-void rvcm_conn_commit(struct rvcm_conn *pub, uint16_t dst_slot, size_t bytes,
-		      enum rvcm_conn_when when)
-{
-	rvcm_tx_commit(rvcm_conn_full(pub), dst_slot, bytes, when);
-}
-
-void rvcm_conn_cancel(struct rvcm_conn *pub)
-{
-	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
-
-	rvcm_buf_put(&conn->carrier->bufs, conn->reserved);
-	conn->reserved = NULL;
-}
-
-static const struct rvcm_conn_full *full_const(const struct rvcm_conn *pub)
-{
-	return rvcm_conn_full((struct rvcm_conn *)(uintptr_t)pub);
-}
-
-uint32_t rvcm_conn_mark(const struct rvcm_conn *pub)
-{
-	return full_const(pub)->tx_seq;
-}
-
-bool rvcm_conn_accepted(const struct rvcm_conn *pub, uint32_t mark)
-{
-	return !rvcm_seq_before(full_const(pub)->tx_acked, mark);
-}
-
-uint32_t rvcm_conn_confirm(struct rvcm_conn *pub)
-{
-	return rvcm_confirm_want(rvcm_conn_full(pub));
-}
-
-int rvcm_conn_read(struct rvcm_conn *pub, const struct rvcm_conn_read *op)
-{
-	struct rvcm_conn_full *conn = rvcm_conn_full(pub);
-
-	/* What an opener sends behind its HELLO arrives before ours has left: reads wait for that.
-	 */
-	if (!(pub->up || conn->hello_seen) || conn->failing || conn->failed)
-		return -ENOTCONN;
-	return rvcm_read_start(conn, op);
 }

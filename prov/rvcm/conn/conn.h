@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One peer: the door of conn/.
+ * Peers: the door of conn/.
  *
- * A carrier is a process's end of its connections: devices, listeners, the job key. A conn joins
- * an endpoint of this carrier (a slot) with one peer, named by address and port, through 1..16
- * links; the caller sees messages and RDMA reads, in order, exactly once.
+ * A carrier is a process's end of its connections: devices, listeners, the job key. A path joins
+ * an endpoint of this carrier (a slot) with one of another, named by address and port; the caller
+ * sees messages and RDMA reads, in order, exactly once. What it runs on, conns and their links, is
+ * conn/'s business.
  *
  * Pure: time, randomness and I/O come from below (struct rvcm_carrier_env, struct rvcm_dev), what
  * happens goes up through the sink. So N carriers run in one process in the simulator.
@@ -14,9 +15,9 @@
  *   control  rvcm_carrier_control*: connection management, timers, destruction. It locks inside.
  * They talk through mailboxes; env->wake_* tells the other side's sleeper that there is mail.
  *
- * Life of a conn as the caller sees it:
- *   rvcm_conn_get, or sink->incoming   the conn exists; nothing is connected yet
- *   rvcm_conn_reserve = NULL           connecting starts, or there is no credit: wait for ready
+ * Life of a path as the caller sees it:
+ *   rvcm_path_get, or sink->incoming   the path exists; nothing is connected yet
+ *   rvcm_path_reserve = NULL           connecting starts, or there is no credit: wait for ready
  *   sink->ready                        up, or credit is there again
  *   sink->down                         whatever was pending is lost: fail it; a later reserve
  *                                      starts anew ("a first failed connect does not poison")
@@ -38,8 +39,8 @@
 
 struct rvcm_carrier;
 
-/* The public head of a conn; the rest is conn/'s. Read-only, but for user. */
-struct rvcm_conn {
+/* The public head of a path; the rest is conn/'s. Read-only, but for user. */
+struct rvcm_path {
 	void *user;            /* the caller's */
 	struct rvcm_addr peer; /* its name */
 	uint16_t slot;         /* our endpoint */
@@ -47,7 +48,7 @@ struct rvcm_conn {
 	bool up;
 };
 
-/* Why a conn went down. */
+/* Why a path went down. */
 struct rvcm_conn_cause {
 	enum rvcm_status status;
 	int err;        /* positive errno from below, 0 = none */
@@ -58,22 +59,20 @@ struct rvcm_conn_cause {
 struct rvcm_conn_rx {
 	const uint8_t *data;
 	size_t bytes;
-	uint16_t src_slot;
-	uint16_t dst_slot;
 };
 
-/* What a conn tells its owner. Called on the data side, from rvcm_carrier_progress only. */
+/* What a path tells its owner. Called on the data side, from rvcm_carrier_progress only. */
 struct rvcm_conn_sink {
-	/* A peer that was not known connected to our slot. Set conn->user. */
-	void (*incoming)(void *ctx, struct rvcm_conn *conn);
-	/* Messages can be sent: up, or credit after rvcm_conn_reserve gave NULL. */
-	void (*ready)(void *ctx, struct rvcm_conn *conn);
-	void (*recv)(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx);
-	/* After rvcm_conn_confirm: the peer has accepted every message before mark. */
-	void (*confirmed)(void *ctx, struct rvcm_conn *conn, uint32_t mark);
-	/* A rvcm_conn_read ended; exactly one per read, always before down. */
-	void (*read_done)(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status);
-	void (*down)(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause);
+	/* A peer that was not known connected to our slot. Set path->user. */
+	void (*incoming)(void *ctx, struct rvcm_path *path);
+	/* Messages can be sent: up, or credit after rvcm_path_reserve gave NULL. */
+	void (*ready)(void *ctx, struct rvcm_path *path);
+	void (*recv)(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx);
+	/* After rvcm_path_confirm: the peer has accepted every message before mark. */
+	void (*confirmed)(void *ctx, struct rvcm_path *path, uint32_t mark);
+	/* A rvcm_path_read ended; exactly one per read, always before down. */
+	void (*read_done)(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status);
+	void (*down)(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause);
 };
 
 /* Time and wake-ups. now_ns may be called from both sides; wake_* from the other side. */
@@ -151,7 +150,7 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot);
 /* After every slot is unlistened, quiet, and the control side has stopped running. */
 void rvcm_carrier_close(struct rvcm_carrier *carrier);
 
-/* Send what waits for company (rvcm_conn_commit). Calls no sink. */
+/* Send what waits for company (rvcm_path_commit). Calls no sink. */
 void rvcm_carrier_flush(struct rvcm_carrier *carrier);
 
 /* Poll devices and mail once, calling the sink. Returns the number of events, 0 = nothing to do. */
@@ -175,55 +174,54 @@ uint64_t rvcm_carrier_control(struct rvcm_carrier *carrier);
 
 void rvcm_carrier_stats(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats);
 
-/* -- conn --------------------------------------------------------------------------------- */
+/* -- paths -------------------------------------------------------------------------------- */
 
-/* Find the conn from slot to the peer of that name, or make it. -ENOMEM; -EINVAL: own name. */
-int rvcm_conn_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
-		  struct rvcm_conn **conn);
+/* Find the path from slot to the peer of that name, or make it. -ENOMEM; -EINVAL: own name. */
+int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
+		  struct rvcm_path **path);
 
 /*
  * Take a buffer for one message of at most bytes (<= message_bytes_max); NULL: not connected yet
  * (connecting starts), no credit or no memory: sink->ready will be called. The buffer belongs to
- * the caller until commit or cancel; one at a time per conn.
+ * the caller until commit or cancel; one at a time.
  */
-void *rvcm_conn_reserve(struct rvcm_conn *conn, size_t bytes);
+void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes);
 
 /* When a message leaves. Order is kept whatever they say: the later takes the earlier along. */
-enum rvcm_conn_when {
-	RVCM_CONN_NOW,
-	RVCM_CONN_SOON, /* it may wait for others if it is one of many: see attr.hold */
-	RVCM_CONN_MORE, /* another commit, progress or flush follows at once */
+enum rvcm_path_when {
+	RVCM_PATH_NOW,
+	RVCM_PATH_SOON, /* it may wait for others if it is one of many: see attr.hold */
+	RVCM_PATH_MORE, /* another commit, progress or flush follows at once */
 };
 
 /*
  * Send the reserved buffer's first bytes. From here it is delivered exactly once and in order, or
  * sink->down is called.
  */
-void rvcm_conn_commit(struct rvcm_conn *conn, uint16_t dst_slot, size_t bytes,
-		      enum rvcm_conn_when when);
-void rvcm_conn_cancel(struct rvcm_conn *conn);
+void rvcm_path_commit(struct rvcm_path *path, size_t bytes, enum rvcm_path_when when);
+void rvcm_path_cancel(struct rvcm_path *path);
 
 /*
  * Behind what has been committed so far. Marks are serial numbers of 32 bits: a is before b if
  * (int32_t)(a - b) < 0. They begin anew with each connection.
  */
-uint32_t rvcm_conn_mark(const struct rvcm_conn *conn);
+uint32_t rvcm_path_mark(const struct rvcm_path *path);
 
 /* Is it known that the peer has accepted every message before mark? */
-bool rvcm_conn_accepted(const struct rvcm_conn *conn, uint32_t mark);
+bool rvcm_path_accepted(const struct rvcm_path *path, uint32_t mark);
 
 /*
  * Have the peer confirm what has been committed so far, which it otherwise does when it suits it.
  * The mark that is returned, or a later one, comes with sink->confirmed, from progress; or
  * sink->down does.
  */
-uint32_t rvcm_conn_confirm(struct rvcm_conn *conn);
+uint32_t rvcm_path_confirm(struct rvcm_path *path);
 
-/* An RDMA read, any length; rvcm_conn's dev tells which registration to use. */
-struct rvcm_conn_read {
+/* An RDMA read, any length; the path's dev tells which registration to use. */
+struct rvcm_path_read {
 	void *addr;
 	size_t bytes;
-	struct rvcm_dev_mr *mr; /* LOCAL_WRITE, on the device of conn->dev */
+	struct rvcm_dev_mr *mr; /* LOCAL_WRITE, on the device of path->dev */
 	uint64_t raddr;
 	uint32_t rkey;
 	void *cookie;
@@ -233,12 +231,12 @@ struct rvcm_conn_read {
  * Queue an RDMA read; read_done follows (never from inside the call). It may be called from recv,
  * even before up. -ENOTCONN: there is no link, or it is failing and down follows. -ENOMEM.
  */
-int rvcm_conn_read(struct rvcm_conn *conn, const struct rvcm_conn_read *read);
+int rvcm_path_read(struct rvcm_path *path, const struct rvcm_path_read *read);
 
 /*
- * The peer broke proto's format: end the conn with this cause (a protocol error), as soon as the
+ * The peer broke proto's format: end the path with this cause (a protocol error), as soon as the
  * call from the sink has returned.
  */
-void rvcm_conn_fault(struct rvcm_conn *conn, enum rvcm_status status, const char *why);
+void rvcm_path_fault(struct rvcm_path *path, enum rvcm_status status, const char *why);
 
 #endif

@@ -78,7 +78,7 @@ struct rvcm_mail {
 	enum rvcm_mail_kind kind;
 };
 
-struct rvcm_conn_full;
+struct rvcm_conn;
 struct rvcm_contact;
 
 struct rvcm_link {
@@ -114,14 +114,14 @@ struct rvcm_link {
 	uint32_t epoch;
 
 	/* The data side's. */
-	struct rvcm_conn_full *conn; /* NULL: a claim */
+	struct rvcm_conn *conn; /* NULL: a claim */
 	bool attached;
 	uint8_t nonce[RVCM_WIRE_NONCE_BYTES]; /* the opener's, of HELLO */
 	uint16_t peer_slot;                   /* as HELLO said */
 	bool proven;
 	bool failing;                    /* as a claim: detach it when the stack is unwound */
 	bool early_bye, early_heartbeat; /* behind HELLO, while it waits to be taken */
-	struct rvcm_conn_full *heir_of;  /* whose successor it is */
+	struct rvcm_conn *heir_of;       /* whose successor it is */
 	struct rvcm_list work;           /* carrier.claims_failing */
 	uint64_t posted;                 /* sends posted: the ordinal of the last */
 	uint64_t completed;              /* sends that the device is known to be through with */
@@ -161,15 +161,15 @@ struct rvcm_buf_pool {
 /* An RDMA read in pieces of at most the device's message size. */
 struct rvcm_read {
 	struct rvcm_list node; /* conn.reads, nowhere when all pieces are posted, conn.reads_lost */
-	struct rvcm_conn_full *conn;
-	struct rvcm_conn_read op;
+	struct rvcm_conn *conn;
+	struct rvcm_path_read op;
 	size_t posted;           /* bytes */
 	uint32_t pieces;         /* in flight */
 	enum rvcm_status status; /* the first error */
 };
 
-struct rvcm_conn_full {
-	struct rvcm_conn pub;
+struct rvcm_conn {
+	struct rvcm_path pub;
 	struct rvcm_carrier *carrier;
 	struct rvcm_hash_node node;  /* carrier.conns */
 	struct rvcm_list of_slot;    /* slot.conns */
@@ -245,7 +245,7 @@ struct rvcm_contact {
 	uint64_t deadline_ns; /* of connecting */
 	uint32_t attempts;
 	bool wanted;
-	struct rvcm_conn_full *conn; /* whom to answer, when wanted */
+	struct rvcm_conn *conn; /* whom to answer, when wanted */
 	struct rvcm_conn_cause cause;
 
 	struct rvcm_dev_req *req; /* while it is being judged */
@@ -329,9 +329,9 @@ struct rvcm_conn_key {
 	const struct rvcm_addr *peer;
 };
 
-static inline struct rvcm_conn_full *rvcm_conn_full(struct rvcm_conn *conn)
+static inline struct rvcm_conn *rvcm_conn_of(struct rvcm_path *path)
 {
-	return rvcm_container_of(conn, struct rvcm_conn_full, pub);
+	return rvcm_container_of(path, struct rvcm_conn, pub);
 }
 
 static inline uint64_t rvcm_conn_key_hash(const struct rvcm_carrier *carrier,
@@ -398,7 +398,7 @@ void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event)
 void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
 			 const char *detail);
 /* The data side has something to send, and conn is whom to answer. */
-void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn);
+void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn);
 void rvcm_contact_released(struct rvcm_contact *contact);
 /* The peer proved to be of that incarnation; what it had before is remembered as dead. */
 void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation);
@@ -445,15 +445,16 @@ uint64_t rvcm_control_run(struct rvcm_carrier *carrier);
 
 /* -- conn.c: the data side's -- */
 void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
-void rvcm_conn_schedule(struct rvcm_conn_full *conn);
+void rvcm_conn_schedule(struct rvcm_conn *conn);
+/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
+void rvcm_conn_want(struct rvcm_conn *conn);
 /* End the link: detach when the stack is unwound, tell control. */
-void rvcm_conn_fail(struct rvcm_conn_full *conn, enum rvcm_status status, int err,
-		    const char *detail);
+void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail);
 /* Find it, or make it; NULL: no memory. */
-struct rvcm_conn_full *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
-					const struct rvcm_addr *peer, bool *is_new);
+struct rvcm_conn *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
+				   const struct rvcm_addr *peer, bool *is_new);
 /* The conn has a link now. */
-void rvcm_conn_start(struct rvcm_conn_full *conn, struct rvcm_link *link);
+void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link);
 /* Free every conn of the slot; they have no link any more. */
 void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot);
 /* Has everything that the slot's conns committed been posted? */
@@ -465,53 +466,52 @@ void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot);
 /* -- confirm.c: the owner wants to know when messages have been accepted -- */
 
 /* Nothing is wanted, on a fresh link or when the link is lost. */
-void rvcm_confirm_reset(struct rvcm_conn_full *conn);
+void rvcm_confirm_reset(struct rvcm_conn *conn);
 
 /* Want everything committed confirmed; returns the mark. */
-uint32_t rvcm_confirm_want(struct rvcm_conn_full *conn);
+uint32_t rvcm_confirm_want(struct rvcm_conn *conn);
 
 /* Ask the peer, if that is owed. False: try again. */
-bool rvcm_confirm_ask(struct rvcm_conn_full *conn);
+bool rvcm_confirm_ask(struct rvcm_conn *conn);
 
 /* A frame acknowledged something; is_ack: it was an ACK, the answer to a HEARTBEAT. */
-void rvcm_confirm_acked(struct rvcm_conn_full *conn, bool is_ack);
+void rvcm_confirm_acked(struct rvcm_conn *conn, bool is_ack);
 
 /* -- work.c: what is owed to a conn, outside of any callback -- */
 int rvcm_work_run(struct rvcm_carrier *carrier);
 
 /* -- tx.c -- */
-void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window);
-void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes,
-		    enum rvcm_conn_when when);
+void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window);
+void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when);
 /* Post a control frame with that payload; -EAGAIN: later. */
-int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const void *payload,
+int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
 		    size_t bytes);
 /* Post what is pending; true when nothing is any more. */
-bool rvcm_tx_drain(struct rvcm_conn_full *conn);
+bool rvcm_tx_drain(struct rvcm_conn *conn);
 /* The peer accepted everything before ack, and grants window from there. False: it lies. */
-bool rvcm_tx_acked(struct rvcm_conn_full *conn, uint32_t ack, uint32_t window);
+bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window);
 /* Is the device's send queue full? */
 bool rvcm_tx_full(const struct rvcm_link *link);
 /* The device is through with sends up to that ordinal. */
 void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
 /* The link is detached and reaped: forget everything. */
-void rvcm_tx_reset(struct rvcm_conn_full *conn);
+void rvcm_tx_reset(struct rvcm_conn *conn);
 
 /* -- hold.c -- */
 
 /* May a frame of that size, which can wait, do so? Then post it with MORE, and add it. */
-bool rvcm_hold_may(struct rvcm_conn_full *conn, size_t bytes);
-void rvcm_hold_add(struct rvcm_conn_full *conn, size_t bytes);
+bool rvcm_hold_may(struct rvcm_conn *conn, size_t bytes);
+void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes);
 /* Something was posted without MORE, or the link is gone: nothing is held any more. */
-void rvcm_hold_drop(struct rvcm_conn_full *conn);
+void rvcm_hold_drop(struct rvcm_conn *conn);
 /* Send what every conn holds. */
 void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
 
 /* -- rx.c -- */
-void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes);
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
 
 /* -- hello.c -- */
-int rvcm_hello_send(struct rvcm_conn_full *conn);
+int rvcm_hello_send(struct rvcm_conn *conn);
 /* The link's first frame. NULL: it proves the peer; else what is wrong, and *status. */
 const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
 			     const uint8_t *data, size_t bytes, enum rvcm_status *status);
@@ -529,17 +529,17 @@ void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum 
 /* Detach what failed. Returns how many. */
 int rvcm_proof_run(struct rvcm_carrier *carrier);
 /* It becomes the conn's, which has no link. */
-void rvcm_proof_take(struct rvcm_conn_full *conn, struct rvcm_link *link);
+void rvcm_proof_take(struct rvcm_conn *conn, struct rvcm_link *link);
 
 /* -- read.c -- */
-int rvcm_read_start(struct rvcm_conn_full *conn, const struct rvcm_conn_read *op);
-bool rvcm_read_drain(struct rvcm_conn_full *conn);
+int rvcm_read_start(struct rvcm_conn *conn, const struct rvcm_path_read *op);
+bool rvcm_read_drain(struct rvcm_conn *conn);
 /*
  * A piece is done. A failure breaks the link, and is told when that is let go, just before down:
  * who heard of it earlier could send again, to a link that is broken and not yet replaced.
  */
 void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status);
-void rvcm_read_abort(struct rvcm_conn_full *conn, enum rvcm_status status);
+void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status);
 
 /* -- poll.c -- */
 int rvcm_poll_dev(struct rvcm_carrier_dev *dev);

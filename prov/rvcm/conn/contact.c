@@ -273,7 +273,7 @@ void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, 
 								       : RVCM_LINK_EV_FATAL);
 }
 
-void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn_full *conn)
+void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn)
 {
 	if (contact->state == RVCM_LINK_UP || contact->state == RVCM_LINK_CLOSING)
 		return; /* an UP mail that crossed this one answers it; or nobody waits */

@@ -134,7 +134,7 @@ static void poll_devs(struct rvcm_carrier *carrier)
 
 /* -- mail --------------------------------------------------------------------------------- */
 
-static void wanted(struct rvcm_carrier *carrier, struct rvcm_conn_full *conn)
+static void wanted(struct rvcm_carrier *carrier, struct rvcm_conn *conn)
 {
 	struct rvcm_slot *slot = carrier->slots[conn->pub.slot];
 	struct rvcm_contact *contact = NULL;
@@ -200,7 +200,7 @@ static void read_mail(struct rvcm_carrier *carrier)
 
 		switch (m->kind) {
 		case RVCM_MAIL_WANT:
-			wanted(carrier, rvcm_container_of(m, struct rvcm_conn_full, want));
+			wanted(carrier, rvcm_container_of(m, struct rvcm_conn, want));
 			break;
 		case RVCM_MAIL_FAILED:
 			broken(rvcm_container_of(m, struct rvcm_link, failed));

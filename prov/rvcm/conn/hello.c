@@ -17,7 +17,7 @@ static void hello_mac(const struct rvcm_carrier *carrier, const struct rvcm_link
 			     &link->request, &link->reply, link->nonce, mac);
 }
 
-int rvcm_hello_send(struct rvcm_conn_full *conn)
+int rvcm_hello_send(struct rvcm_conn *conn)
 {
 	struct rvcm_wire_hello hello = { .reserved = { 0 } };
 	struct rvcm_carrier *carrier = conn->carrier;

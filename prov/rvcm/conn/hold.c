@@ -19,7 +19,7 @@
 #define HOLD_COUNT 16u
 #define HOLD_BYTES 16384u
 
-bool rvcm_hold_may(struct rvcm_conn_full *conn, size_t bytes)
+bool rvcm_hold_may(struct rvcm_conn *conn, size_t bytes)
 {
 	const struct rvcm_carrier *carrier = conn->carrier;
 
@@ -32,7 +32,7 @@ bool rvcm_hold_may(struct rvcm_conn_full *conn, size_t bytes)
 	return conn->held + 1 < HOLD_COUNT && conn->held_bytes + bytes < HOLD_BYTES;
 }
 
-void rvcm_hold_add(struct rvcm_conn_full *conn, size_t bytes)
+void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes)
 {
 	conn->held++;
 	conn->held_bytes += bytes;
@@ -40,7 +40,7 @@ void rvcm_hold_add(struct rvcm_conn_full *conn, size_t bytes)
 		rvcm_list_add_tail(&conn->carrier->held, &conn->hold);
 }
 
-void rvcm_hold_drop(struct rvcm_conn_full *conn)
+void rvcm_hold_drop(struct rvcm_conn *conn)
 {
 	conn->held = 0;
 	conn->held_bytes = 0;
@@ -52,7 +52,7 @@ void rvcm_hold_flush_all(struct rvcm_carrier *carrier)
 	struct rvcm_list *node;
 
 	while ((node = rvcm_list_first(&carrier->held))) {
-		struct rvcm_conn_full *conn = rvcm_list_entry(node, struct rvcm_conn_full, hold);
+		struct rvcm_conn *conn = rvcm_list_entry(node, struct rvcm_conn, hold);
 		struct rvcm_dev_qp *qp = conn->link->qp;
 		int rc = qp->dev->ops->flush(qp);
 

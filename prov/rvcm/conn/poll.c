@@ -33,7 +33,7 @@ static void receive_failed(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
 static void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
 		     const struct rvcm_dev_wc *wc)
 {
-	struct rvcm_conn_full *conn = link->conn;
+	struct rvcm_conn *conn = link->conn;
 
 	if (wc->status != RVCM_STATUS_OK) {
 		receive_failed(dev, link, wc->status);

@@ -93,7 +93,7 @@ void rvcm_proof_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 
 /* -- becoming a conn's ---------------------------------------------------------------------- */
 
-void rvcm_proof_take(struct rvcm_conn_full *conn, struct rvcm_link *link)
+void rvcm_proof_take(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	link->heir_of = NULL;
 	rvcm_conn_start(conn, link);
@@ -111,7 +111,7 @@ static uint32_t incarnation_of_peer(const struct rvcm_link *link)
 	return rvcm_le32_get(link->opener ? link->reply.incarnation : link->request.incarnation);
 }
 
-static void replace(struct rvcm_conn_full *conn, struct rvcm_link *link)
+static void replace(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	bool restarted = incarnation_of_peer(conn->link) != incarnation_of_peer(link);
 
@@ -128,7 +128,7 @@ static void replace(struct rvcm_conn_full *conn, struct rvcm_link *link)
 
 static void adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_conn_full *conn;
+	struct rvcm_conn *conn;
 	bool is_new;
 
 	if (carrier->slots[link->slot]->closing)

@@ -4,7 +4,7 @@
 
 #include "conn/conn_impl.h"
 
-int rvcm_read_start(struct rvcm_conn_full *conn, const struct rvcm_conn_read *op)
+int rvcm_read_start(struct rvcm_conn *conn, const struct rvcm_path_read *op)
 {
 	struct rvcm_read *read = rvcm_pool_get(&conn->carrier->reads);
 
@@ -23,7 +23,7 @@ int rvcm_read_start(struct rvcm_conn_full *conn, const struct rvcm_conn_read *op
 	return 0;
 }
 
-static int post_piece(struct rvcm_conn_full *conn, struct rvcm_read *read)
+static int post_piece(struct rvcm_conn *conn, struct rvcm_read *read)
 {
 	struct rvcm_dev_qp *qp = conn->link->qp;
 	size_t rest = read->op.bytes - read->posted;
@@ -62,7 +62,7 @@ static int post_piece(struct rvcm_conn_full *conn, struct rvcm_read *read)
 
 static void finish(struct rvcm_read *read)
 {
-	struct rvcm_conn_full *conn = read->conn;
+	struct rvcm_conn *conn = read->conn;
 	struct rvcm_carrier *carrier = conn->carrier;
 	void *cookie = read->op.cookie;
 	enum rvcm_status status = read->status;
@@ -76,7 +76,7 @@ static void finish(struct rvcm_read *read)
 }
 
 /* Post of the oldest read what the device takes; true when nothing is left to post. */
-bool rvcm_read_drain(struct rvcm_conn_full *conn)
+bool rvcm_read_drain(struct rvcm_conn *conn)
 {
 	struct rvcm_list *node;
 
@@ -101,7 +101,7 @@ bool rvcm_read_drain(struct rvcm_conn_full *conn)
 
 void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status)
 {
-	struct rvcm_conn_full *conn = read->conn;
+	struct rvcm_conn *conn = read->conn;
 
 	read->pieces--;
 	conn->reads_inflight--;
@@ -117,7 +117,7 @@ void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status)
 }
 
 /* The link is detached and reaped: what is left was never posted. */
-void rvcm_read_abort(struct rvcm_conn_full *conn, enum rvcm_status status)
+void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status)
 {
 	struct rvcm_list *node;
 

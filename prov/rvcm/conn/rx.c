@@ -7,14 +7,14 @@
 #include "base/le.h"
 #include "conn/conn_impl.h"
 
-static void malformed(struct rvcm_conn_full *conn, const char *why)
+static void malformed(struct rvcm_conn *conn, const char *why)
 {
 	rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
 	rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, why);
 }
 
 /* Grant twice as much, as far as there are receives. */
-static void grow(struct rvcm_conn_full *conn)
+static void grow(struct rvcm_conn *conn)
 {
 	uint32_t room = conn->carrier->attr.window_max - conn->rx_window;
 	uint32_t want = conn->rx_window < room ? conn->rx_window : room;
@@ -29,7 +29,7 @@ static void grow(struct rvcm_conn_full *conn)
  * Half of the window is used up and nothing of ours carried the acknowledgement: send one by
  * itself, and as the peer evidently has much to say, grant it more.
  */
-static void account(struct rvcm_conn_full *conn)
+static void account(struct rvcm_conn *conn)
 {
 	if (conn->ack_due || conn->rx_next - conn->rx_acked < (conn->rx_window + 1) / 2)
 		return;
@@ -39,14 +39,13 @@ static void account(struct rvcm_conn_full *conn)
 	rvcm_conn_schedule(conn);
 }
 
-static void receive_data(struct rvcm_conn_full *conn, const struct rvcm_wire_frame *frame,
+static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
 			 const uint8_t *data, size_t bytes)
 {
+	uint16_t dst_slot = rvcm_le16_get(frame->dst_slot);
 	struct rvcm_conn_rx rx = {
 		.data = data,
 		.bytes = bytes,
-		.src_slot = rvcm_le16_get(frame->src_slot),
-		.dst_slot = rvcm_le16_get(frame->dst_slot),
 	};
 
 	if (conn->peer_bye) {
@@ -54,7 +53,7 @@ static void receive_data(struct rvcm_conn_full *conn, const struct rvcm_wire_fra
 		return;
 	}
 	/* 0 is said before the first message has told which slot is ours. */
-	if (rx.dst_slot != conn->pub.slot && rx.dst_slot != 0) {
+	if (dst_slot != conn->pub.slot && dst_slot != 0) {
 		malformed(conn, "a message for another endpoint");
 		return;
 	}
@@ -68,7 +67,7 @@ static void receive_data(struct rvcm_conn_full *conn, const struct rvcm_wire_fra
 	account(conn);
 }
 
-static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_frame *frame)
+static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
 {
 	switch (frame->kind) {
 	case RVCM_WIRE_ACK:
@@ -90,7 +89,7 @@ static void receive_control(struct rvcm_conn_full *conn, const struct rvcm_wire_
 }
 
 /* The acceptor's first frame: it proves itself. (An opener does so before it has a conn.) */
-static bool receive_hello(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
+static bool receive_hello(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
 	enum rvcm_status status;
 	const char *why = rvcm_hello_judge(conn->carrier, conn->link, data, bytes, &status);
@@ -109,8 +108,7 @@ static bool receive_hello(struct rvcm_conn_full *conn, const uint8_t *data, size
  * A link is ordered and loses nothing, so every frame says the number that is expected: DATA its
  * own, others the next one's. All of a link come from one endpoint.
  */
-static const char *judge_frame(const struct rvcm_conn_full *conn,
-			       const struct rvcm_wire_frame *frame)
+static const char *judge_frame(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
 {
 	if (rvcm_le32_get(frame->seq) != conn->rx_next)
 		return "sequence number out of order";
@@ -119,7 +117,7 @@ static const char *judge_frame(const struct rvcm_conn_full *conn,
 	return NULL;
 }
 
-void rvcm_rx_message(struct rvcm_conn_full *conn, const uint8_t *data, size_t bytes)
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
 	const uint8_t *payload = data + sizeof(*frame);

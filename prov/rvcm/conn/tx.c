@@ -15,14 +15,14 @@
 #include "base/le.h"
 #include "conn/conn_impl.h"
 
-static void release(struct rvcm_conn_full *conn, struct rvcm_buf *buf)
+static void release(struct rvcm_conn *conn, struct rvcm_buf *buf)
 {
 	if (!buf->held && !buf->inuse)
 		rvcm_buf_put(&conn->carrier->bufs, buf);
 }
 
 /* Fill in what is known only now: the acknowledgement rides on every frame. */
-static void stamp(struct rvcm_conn_full *conn, struct rvcm_buf *buf)
+static void stamp(struct rvcm_conn *conn, struct rvcm_buf *buf)
 {
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
 
@@ -42,7 +42,7 @@ bool rvcm_tx_full(const struct rvcm_link *link)
 }
 
 /* Hand the frame to the device; hold: with what follows. -EAGAIN: its queue is full. */
-static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, bool hold)
+static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
 {
 	struct rvcm_link *link = conn->link;
 	struct rvcm_dev *dev = link->qp->dev;
@@ -88,13 +88,13 @@ static int post(struct rvcm_conn_full *conn, struct rvcm_buf *buf, bool hold)
 }
 
 /* Any error but a full queue means that the QP has failed; the device says so by itself too. */
-static void post_failed(struct rvcm_conn_full *conn, int rc)
+static void post_failed(struct rvcm_conn *conn, int rc)
 {
 	if (rc && rc != -EAGAIN)
 		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
 }
 
-void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window)
+void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 {
 	conn->tx_seq = 0;
 	conn->tx_acked = 0;
@@ -102,8 +102,7 @@ void rvcm_tx_start(struct rvcm_conn_full *conn, uint32_t window)
 	rvcm_confirm_reset(conn);
 }
 
-void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes,
-		    enum rvcm_conn_when when)
+void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when)
 {
 	struct rvcm_buf *buf = conn->reserved;
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
@@ -119,12 +118,12 @@ void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes
 	frame->flags = 0;
 	rvcm_le32_put(frame->seq, buf->seq);
 	rvcm_le16_put(frame->src_slot, conn->pub.slot);
-	rvcm_le16_put(frame->dst_slot, dst_slot);
+	rvcm_le16_put(frame->dst_slot, conn->hello_seen ? conn->peer_slot : 0);
 	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
 	if (rvcm_list_empty(&conn->pending))
 		rc = post(conn, buf,
-			  when == RVCM_CONN_MORE ||
-				  (when == RVCM_CONN_SOON && rvcm_hold_may(conn, bytes)));
+			  when == RVCM_PATH_MORE ||
+				  (when == RVCM_PATH_SOON && rvcm_hold_may(conn, bytes)));
 	if (rc == 0) {
 		rvcm_list_add_tail(&conn->replay, &buf->replay);
 		return;
@@ -134,7 +133,7 @@ void rvcm_tx_commit(struct rvcm_conn_full *conn, uint16_t dst_slot, size_t bytes
 	post_failed(conn, rc);
 }
 
-int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const void *payload,
+int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
 		    size_t bytes)
 {
 	struct rvcm_buf *buf =
@@ -167,7 +166,7 @@ int rvcm_tx_control(struct rvcm_conn_full *conn, enum rvcm_wire_kind kind, const
 	return rc;
 }
 
-bool rvcm_tx_drain(struct rvcm_conn_full *conn)
+bool rvcm_tx_drain(struct rvcm_conn *conn)
 {
 	struct rvcm_list *node;
 
@@ -185,7 +184,7 @@ bool rvcm_tx_drain(struct rvcm_conn_full *conn)
 	return true;
 }
 
-bool rvcm_tx_acked(struct rvcm_conn_full *conn, uint32_t ack, uint32_t window)
+bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window)
 {
 	struct rvcm_list *node;
 
@@ -224,7 +223,7 @@ void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 	}
 }
 
-static void drop_list(struct rvcm_conn_full *conn, struct rvcm_list *list)
+static void drop_list(struct rvcm_conn *conn, struct rvcm_list *list)
 {
 	struct rvcm_list *node;
 
@@ -236,7 +235,7 @@ static void drop_list(struct rvcm_conn_full *conn, struct rvcm_list *list)
 	}
 }
 
-void rvcm_tx_reset(struct rvcm_conn_full *conn)
+void rvcm_tx_reset(struct rvcm_conn *conn)
 {
 	rvcm_hold_drop(conn);
 	rvcm_tx_completed(conn->link, UINT64_MAX);

@@ -9,7 +9,7 @@
  * The link failed: take it away from the device, reap what it still reports, fail what hangs on it,
  * and tell control. DOWN will come back, and then the application hears of it.
  */
-static void detach(struct rvcm_conn_full *conn)
+static void detach(struct rvcm_conn *conn)
 {
 	struct rvcm_link *link = conn->link;
 	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
@@ -29,7 +29,7 @@ static void detach(struct rvcm_conn_full *conn)
 }
 
 /* The acceptor answers the opener's HELLO; from then on it may send. */
-static bool answer_hello(struct rvcm_conn_full *conn)
+static bool answer_hello(struct rvcm_conn *conn)
 {
 	if (rvcm_hello_send(conn))
 		return false;
@@ -38,7 +38,7 @@ static bool answer_hello(struct rvcm_conn_full *conn)
 	return true;
 }
 
-static bool send_owed(struct rvcm_conn_full *conn)
+static bool send_owed(struct rvcm_conn *conn)
 {
 	if (conn->hello_due && !answer_hello(conn))
 		return false;
@@ -53,7 +53,7 @@ static bool send_owed(struct rvcm_conn_full *conn)
 	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn);
 }
 
-static void tell_ready(struct rvcm_conn_full *conn)
+static void tell_ready(struct rvcm_conn *conn)
 {
 	if (!conn->blocked || !conn->pub.up || conn->tx_seq == conn->tx_limit)
 		return;
@@ -65,13 +65,13 @@ static void tell_ready(struct rvcm_conn_full *conn)
  * The link was given to control to be ended in order: nothing can be posted behind that, and to
  * fail for it would cut off what is still on its way to the peer.
  */
-static bool is_ending(const struct rvcm_conn_full *conn)
+static bool is_ending(const struct rvcm_conn *conn)
 {
 	return conn->carrier->slots[conn->pub.slot]->shut_posted && !conn->failing;
 }
 
 /* True if the conn is owed nothing any more. */
-static bool serve(struct rvcm_conn_full *conn)
+static bool serve(struct rvcm_conn *conn)
 {
 	if (!conn->link || conn->failed || is_ending(conn))
 		return true;
@@ -97,7 +97,7 @@ int rvcm_work_run(struct rvcm_carrier *carrier)
 	rvcm_list_init(&due);
 	rvcm_list_splice_tail(&due, &carrier->work);
 	while ((node = rvcm_list_pop(&due))) {
-		struct rvcm_conn_full *conn = rvcm_list_entry(node, struct rvcm_conn_full, work);
+		struct rvcm_conn *conn = rvcm_list_entry(node, struct rvcm_conn, work);
 
 		if (serve(conn))
 			done++;

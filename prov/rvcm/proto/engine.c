@@ -11,57 +11,57 @@
 	(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES + sizeof(struct rvcm_message_rts) + \
 	 sizeof(struct rvcm_message_rail))
 
-static void incoming(void *ctx, struct rvcm_conn *conn)
+static void incoming(void *ctx, struct rvcm_path *path)
 {
 	struct rvcm_engine *engine = ctx;
-	struct rvcm_ep *ep = engine->eps[conn->slot];
+	struct rvcm_ep *ep = engine->eps[path->slot];
 	struct rvcm_peer *peer;
 
-	conn->user = NULL;
+	path->user = NULL;
 	if (!ep || ep->closing)
 		return;
-	if (rvcm_peer_get(ep, &conn->peer, &peer)) {
-		rvcm_conn_fault(conn, RVCM_STATUS_NO_MEMORY, "no memory for another peer");
+	if (rvcm_peer_get(ep, &path->peer, &peer)) {
+		rvcm_path_fault(path, RVCM_STATUS_NO_MEMORY, "no memory for another peer");
 		return;
 	}
-	peer->conn = conn;
-	conn->user = peer;
-	rvcm_peer_renumber(peer, ep->sink->source(ep->sink_ctx, &conn->peer));
+	peer->path = path;
+	path->user = peer;
+	rvcm_peer_renumber(peer, ep->sink->source(ep->sink_ctx, &path->peer));
 }
 
-static void ready(void *ctx, struct rvcm_conn *conn)
+static void ready(void *ctx, struct rvcm_path *path)
 {
 	(void)ctx;
-	if (conn->user)
-		rvcm_peer_flush(conn->user);
+	if (path->user)
+		rvcm_peer_flush(path->user);
 }
 
-static void recv(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_rx *rx)
+static void recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
 {
 	(void)ctx;
-	if (conn->user)
-		rvcm_recv_message(conn->user, rx);
+	if (path->user)
+		rvcm_recv_message(path->user, rx);
 }
 
-static void confirmed(void *ctx, struct rvcm_conn *conn, uint32_t mark)
+static void confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
 {
 	(void)ctx;
-	if (conn->user)
-		rvcm_send_confirmed(conn->user, mark);
+	if (path->user)
+		rvcm_send_confirmed(path->user, mark);
 }
 
-static void read_done(void *ctx, struct rvcm_conn *conn, void *cookie, enum rvcm_status status)
+static void read_done(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status)
 {
 	(void)ctx;
-	(void)conn;
+	(void)path;
 	rvcm_rndv_read_done(cookie, status);
 }
 
-static void down(void *ctx, struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+static void down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
 {
 	(void)ctx;
-	if (conn->user)
-		rvcm_peer_down(conn->user, cause);
+	if (path->user)
+		rvcm_peer_down(path->user, cause);
 }
 
 static const struct rvcm_conn_sink sink = {

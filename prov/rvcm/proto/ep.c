@@ -153,9 +153,9 @@ static void unlisten(struct rvcm_ep *ep)
 	rvcm_list_for_each (pos, &ep->peers) {
 		struct rvcm_peer *peer = rvcm_container_of(pos, struct rvcm_peer, node);
 
-		if (peer->conn)
-			peer->conn->user = NULL;
-		peer->conn = NULL;
+		if (peer->path)
+			peer->path->user = NULL;
+		peer->path = NULL;
 	}
 	ep->unlistened = true;
 	rvcm_carrier_unlisten_by(ep->engine->carrier, ep->slot, ep->linger_end);

@@ -45,12 +45,12 @@ int rvcm_peer_connect(struct rvcm_peer *peer)
 {
 	int rc;
 
-	if (peer->conn)
+	if (peer->path)
 		return 0;
-	rc = rvcm_conn_get(peer->ep->engine->carrier, peer->ep->slot, &peer->name, &peer->conn);
+	rc = rvcm_path_get(peer->ep->engine->carrier, peer->ep->slot, &peer->name, &peer->path);
 	if (rc)
 		return rc;
-	peer->conn->user = peer;
+	peer->path->user = peer;
 	return 0;
 }
 
@@ -90,13 +90,13 @@ static bool flush_budget(struct rvcm_peer *peer)
 	enum rvcm_message_op op = peer->off_wanted ? RVCM_MESSAGE_EAGER_OFF : RVCM_MESSAGE_EAGER_ON;
 	uint8_t *buf;
 
-	if (peer->off_told == peer->off_wanted || !peer->conn->up)
+	if (peer->off_told == peer->off_wanted || !peer->path->up)
 		return true;
-	buf = rvcm_conn_reserve(peer->conn, rvcm_put_bytes(0));
+	buf = rvcm_path_reserve(peer->path, rvcm_put_bytes(0));
 	if (!buf)
 		return false;
 	rvcm_put_header(buf, op, 0, 0, 0, 0);
-	rvcm_conn_commit(peer->conn, peer->slot, rvcm_put_bytes(0), RVCM_CONN_SOON);
+	rvcm_path_commit(peer->path, rvcm_put_bytes(0), RVCM_PATH_SOON);
 	peer->off_told = peer->off_wanted;
 	return true;
 }
@@ -111,7 +111,7 @@ static bool flush_queued(struct rvcm_peer *peer)
 
 void rvcm_peer_flush(struct rvcm_peer *peer)
 {
-	if (!peer->conn)
+	if (!peer->path)
 		return;
 	peer->waiting = !flush_fins(peer) || !flush_budget(peer) || !flush_queued(peer);
 }
@@ -187,7 +187,6 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	peer->eager_off = false;
 	peer->off_told = false;
 	peer->long_sent = false;
-	peer->slot = 0;
 	end_sends(&peer->delivering, &why);
 	end_sends(&peer->announced, &why);
 	end_sends(&peer->queued, &why);

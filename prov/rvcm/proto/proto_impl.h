@@ -88,8 +88,7 @@ struct rvcm_peer {
 	uint64_t source; /* the application's number for it */
 	struct rvcm_hash_node by_name;
 	struct rvcm_list node;  /* ep.peers */
-	struct rvcm_conn *conn; /* NULL until first used; always for ourselves */
-	uint16_t slot;          /* the peer's, as its messages say; 0 until the first */
+	struct rvcm_path *path; /* NULL until first used; always for ourselves */
 	bool self;
 	bool waiting;    /* something is queued until sink->ready */
 	bool eager_off;  /* it told us so */
@@ -115,7 +114,7 @@ struct rvcm_send {
 	struct rvcm_mr *mr; /* announced */
 	uint32_t id;        /* announced; else 0 */
 	bool parted;        /* takes no part of tx_max any more */
-	uint32_t mark;      /* delivering: see rvcm_conn_confirm */
+	uint32_t mark;      /* delivering: see rvcm_path_confirm */
 };
 
 /* In rvcm_recv.flags: takes a message that nobody wants, and reports nothing. */

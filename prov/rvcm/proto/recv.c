@@ -182,7 +182,7 @@ static const char *hold(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	if (rc == -EDQUOT)
 		return "sends eagerly far beyond what it was told to";
 	if (rc)
-		rvcm_conn_fault(peer->conn, RVCM_STATUS_NO_MEMORY,
+		rvcm_path_fault(peer->path, RVCM_STATUS_NO_MEMORY,
 				"no memory to hold an unexpected message");
 	return NULL;
 }
@@ -233,11 +233,10 @@ void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx)
 	struct rvcm_parse msg;
 	const char *why = rvcm_parse_message(rx->data, rx->bytes, &msg);
 
-	peer->slot = rx->src_slot;
 	if (!why)
 		why = handlers[msg.op](peer, &msg);
 	if (!why)
 		return;
 	rvcm_stat_inc(&peer->ep->stats.malformed);
-	rvcm_conn_fault(peer->conn, RVCM_STATUS_PROTOCOL, why);
+	rvcm_path_fault(peer->path, RVCM_STATUS_PROTOCOL, why);
 }

@@ -63,18 +63,18 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts) +
 		       sizeof(struct rvcm_message_rail);
 	struct rvcm_dev_mr *dev_mr;
-	uint8_t *buf = rvcm_conn_reserve(peer->conn, bytes);
+	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
 	int rc;
 
 	if (!buf)
 		return -EAGAIN;
-	rc = expose(send, peer->conn->dev, &dev_mr);
+	rc = expose(send, peer->path->dev, &dev_mr);
 	if (rc) {
-		rvcm_conn_cancel(peer->conn);
+		rvcm_path_cancel(peer->path);
 		return rc == -EAGAIN ? -ENOMEM : rc;
 	}
-	put_rts(buf, send, dev_mr, peer->conn->dev);
-	rvcm_conn_commit(peer->conn, peer->slot, bytes, RVCM_CONN_SOON);
+	put_rts(buf, send, dev_mr, peer->path->dev);
+	rvcm_path_commit(peer->path, bytes, RVCM_PATH_SOON);
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->announced, &send->node);
 	rvcm_send_part(send);
@@ -128,7 +128,7 @@ static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t
 		      uint32_t rkey)
 {
 	struct rvcm_peer *peer = recv->peer;
-	struct rvcm_conn_read read = {
+	struct rvcm_path_read read = {
 		.addr = recv->iov[i].addr,
 		.bytes = bytes,
 		.raddr = raddr,
@@ -139,9 +139,9 @@ static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t
 			     &recv->mrs[i]);
 
 	if (!rc)
-		rc = rvcm_mr_dev(recv->mrs[i], peer->conn->dev, &read.mr);
+		rc = rvcm_mr_dev(recv->mrs[i], peer->path->dev, &read.mr);
 	if (!rc)
-		rc = rvcm_conn_read(peer->conn, &read);
+		rc = rvcm_path_read(peer->path, &read);
 	if (!rc)
 		recv->reads++;
 	return rc;
@@ -191,14 +191,14 @@ void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_me
  */
 void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
 {
-	const struct rvcm_conn *conn = recv->peer->conn;
+	const struct rvcm_path *path = recv->peer->path;
 	bool link_failed;
 
 	assert(recv->reads > 0);
 	recv->reads--;
 	if (recv->status == RVCM_STATUS_OK || status == RVCM_STATUS_FLUSHED)
 		recv->status = status;
-	link_failed = recv->status == RVCM_STATUS_FLUSHED || !conn || !conn->up;
+	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path || !path->up;
 	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
 		finish(recv);
 }
@@ -207,7 +207,7 @@ bool rvcm_rndv_send_fin(struct rvcm_recv *recv)
 {
 	struct rvcm_peer *peer = recv->peer;
 	size_t bytes = rvcm_put_bytes(0) + sizeof(struct rvcm_message_fin);
-	uint8_t *buf = rvcm_conn_reserve(peer->conn, bytes);
+	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
 	struct rvcm_message_fin *fin;
 
 	if (!buf)
@@ -215,7 +215,7 @@ bool rvcm_rndv_send_fin(struct rvcm_recv *recv)
 	fin = (void *)rvcm_put_header(buf, RVCM_MESSAGE_FIN, 0, recv->op_id, 0, 0);
 	rvcm_le32_put(fin->status, recv->status);
 	rvcm_le32_put(fin->reserved, 0);
-	rvcm_conn_commit(peer->conn, peer->slot, bytes, RVCM_CONN_SOON);
+	rvcm_path_commit(peer->path, bytes, RVCM_PATH_SOON);
 	rvcm_recv_free(peer->ep, recv);
 	return true;
 }

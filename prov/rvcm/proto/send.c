@@ -24,7 +24,7 @@ static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 /* Is a long message to the peer under way, that it is not known to have? */
 static bool long_under_way(struct rvcm_peer *peer)
 {
-	if (peer->long_sent && rvcm_conn_accepted(peer->conn, peer->long_mark))
+	if (peer->long_sent && rvcm_path_accepted(peer->path, peer->long_mark))
 		peer->long_sent = false;
 	return peer->long_sent || !rvcm_list_empty(&peer->announced);
 }
@@ -60,17 +60,17 @@ static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 	size_t bytes = rvcm_put_bytes(tx->flags) + length;
-	uint8_t *buf = rvcm_conn_reserve(peer->conn, bytes);
+	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
 
 	if (!buf)
 		return false;
 	buf = rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
 	rvcm_iov_gather(buf, tx->iov, tx->n_iov);
-	rvcm_conn_commit(peer->conn, peer->slot, bytes,
-			 tx->flags & RVCM_EP_MORE ? RVCM_CONN_MORE : RVCM_CONN_SOON);
+	rvcm_path_commit(peer->path, bytes,
+			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
 	if (length > peer->ep->engine->eager_max) {
 		peer->long_sent = true;
-		peer->long_mark = rvcm_conn_mark(peer->conn);
+		peer->long_mark = rvcm_path_mark(peer->path);
 	}
 	rvcm_stat_inc(&peer->ep->stats.tx_eager);
 	rvcm_stat_inc(&peer->ep->stats.tx_msgs);
@@ -215,7 +215,7 @@ static void deliver(struct rvcm_send *send)
 
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->delivering, &send->node);
-	send->mark = rvcm_conn_confirm(peer->conn);
+	send->mark = rvcm_path_confirm(peer->path);
 }
 
 bool rvcm_send_next(struct rvcm_peer *peer)
@@ -273,7 +273,7 @@ int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t lengt
 {
 	struct rvcm_peer *peer = tx->peer;
 
-	if (peer->waiting || !peer->conn || tx->flags & RVCM_EP_DELIVERED ||
+	if (peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED ||
 	    (!short_and_wanted(peer, length) && choose(tx, length) != RVCM_CHOOSE_EAGER) ||
 	    !send_eager(tx, length))
 		return queue(ep, tx, length);
