@@ -259,12 +259,13 @@ static int teardown(void **state)
 
 /* -- running ---------------------------------------------------------------------------------- */
 
-static const struct contract_list *const lists[] = {
-	&contract_life_tests, &contract_cm_tests,     &contract_end_tests,
-	&contract_send_tests, &contract_queue_tests,  &contract_posted_tests,
-	&contract_rdma_tests, &contract_access_tests, &contract_atomic_tests,
-	&contract_wake_tests, &contract_many_tests,   &contract_threads_tests
-};
+static const struct contract_list *const lists[] = { &contract_life_tests,   &contract_cm_tests,
+						     &contract_end_tests,    &contract_send_tests,
+						     &contract_head_tests,   &contract_queue_tests,
+						     &contract_posted_tests, &contract_rdma_tests,
+						     &contract_access_tests, &contract_atomic_tests,
+						     &contract_wake_tests,   &contract_many_tests,
+						     &contract_threads_tests };
 
 static bool fits(const struct contract_test *test, const struct contract_target *target,
 		 uint32_t caps)

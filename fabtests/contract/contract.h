@@ -72,9 +72,9 @@ struct contract_list {
 };
 
 extern const struct contract_list contract_life_tests, contract_cm_tests, contract_end_tests,
-	contract_send_tests, contract_queue_tests, contract_posted_tests, contract_rdma_tests,
-	contract_access_tests, contract_atomic_tests, contract_wake_tests, contract_many_tests,
-	contract_threads_tests;
+	contract_send_tests, contract_head_tests, contract_queue_tests, contract_posted_tests,
+	contract_rdma_tests, contract_access_tests, contract_atomic_tests, contract_wake_tests,
+	contract_many_tests, contract_threads_tests;
 
 /* Run all lists on all targets as one group; returns what main returns. */
 int contract_main(const char *group, const struct contract_target *targets, size_t n);
@@ -173,6 +173,8 @@ void contract_check_flushed(struct contract *c, int side, uint32_t n, bool need_
 /* Opening; each fails the test when it fails. */
 struct rvcm_dev_cq *contract_cq(struct contract *c, int side, uint32_t depth);
 struct rvcm_dev_pool *contract_pool(struct contract *c, int side, size_t bytes, uint32_t count);
+struct rvcm_dev_pool *contract_pool_open(struct contract *c, int side,
+					 const struct rvcm_dev_pool_attr *attr);
 struct rvcm_dev_srq *contract_srq(struct contract *c, int side, uint32_t depth);
 struct rvcm_dev_mr *contract_mr(struct contract *c, int side, void *addr, size_t length,
 				uint32_t access);
@@ -201,6 +203,7 @@ struct contract_link_conf {
 	enum contract_receive receive;
 	size_t message_bytes;    /* pool [8192] */
 	uint32_t count;          /* pool, per side [64] */
+	size_t head_bytes;       /* of long messages that pools show [0] */
 	uint32_t sq_depth;       /* [64] */
 	uint32_t rq_depth;       /* [64] */
 	uint64_t rnr_timeout_ns; /* [60 s]; CONTRACT_AT_ONCE stands for 0 */

@@ -76,14 +76,21 @@ struct rvcm_dev_cq *contract_cq(struct contract *c, int side, uint32_t depth)
 	return cq;
 }
 
+struct rvcm_dev_pool *contract_pool_open(struct contract *c, int side,
+					 const struct rvcm_dev_pool_attr *attr)
+{
+	struct rvcm_dev_pool *pool;
+
+	assert_int_equal(c->side[side].ops->pool_open(c->side[side].dev, attr, &pool), 0);
+	keep(c, CONTRACT_POOL, side, pool);
+	return pool;
+}
+
 struct rvcm_dev_pool *contract_pool(struct contract *c, int side, size_t bytes, uint32_t count)
 {
 	const struct rvcm_dev_pool_attr attr = { .message_bytes_max = bytes, .count = count };
-	struct rvcm_dev_pool *pool;
 
-	assert_int_equal(c->side[side].ops->pool_open(c->side[side].dev, &attr, &pool), 0);
-	keep(c, CONTRACT_POOL, side, pool);
-	return pool;
+	return contract_pool_open(c, side, &attr);
 }
 
 struct rvcm_dev_srq *contract_srq(struct contract *c, int side, uint32_t depth)
@@ -183,9 +190,14 @@ void contract_link_open(struct contract *c, struct contract_link *link,
 	for (int i = 0; i < 2; i++) {
 		link->cq[i] = contract_cq(c, i, 1024);
 		if (conf->receive == CONTRACT_POOLED)
-			link->pool[i] = contract_pool(
-				c, i, conf->message_bytes ? conf->message_bytes : 8192,
-				conf->count ? conf->count : 64);
+			link->pool[i] = contract_pool_open(
+				c, i,
+				&(struct rvcm_dev_pool_attr) {
+					.message_bytes_max =
+						conf->message_bytes ? conf->message_bytes : 8192,
+					.count = conf->count ? conf->count : 64,
+					.head_bytes = conf->head_bytes,
+				});
 		if (conf->receive == CONTRACT_SHARED)
 			link->srq[i] = contract_srq(c, i, 64);
 		link->attr[i] = attr_of(link, i, conf);

@@ -21,11 +21,13 @@ static const struct shape ib = { .caps = IB };
 static const struct shape ib6 = { .caps = IB, .v6 = true };
 static const struct shape siw = { .caps = BASE | RVCM_DEV_CAP_SRQ, .early = SIM_EARLY_ALWAYS };
 static const struct shape soft = {
-	.caps = BASE | RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_IMM64 | RVCM_DEV_CAP_ATOMIC,
+	.caps = BASE | RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_IMM64 | RVCM_DEV_CAP_ATOMIC |
+		RVCM_DEV_CAP_HEAD,
 	.early = SIM_EARLY_RANDOM,
 };
 static const struct shape unkind = {
-	.caps = BASE | RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_IMM64 | RVCM_DEV_CAP_ATOMIC,
+	.caps = BASE | RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_IMM64 | RVCM_DEV_CAP_ATOMIC |
+		RVCM_DEV_CAP_HEAD,
 	.early = SIM_EARLY_RANDOM,
 	.unkind = true,
 };

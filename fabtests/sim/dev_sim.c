@@ -33,6 +33,7 @@ const struct rvcm_dev_ops sim_dev_ops = {
 	.pool_open = sim_pool_open,
 	.pool_close = sim_pool_close,
 	.rx_release = sim_pool_release,
+	.rx_place = sim_head_place,
 	.srq_open = sim_rx_srq_open,
 	.srq_close = sim_rx_srq_close,
 	.srq_post = sim_rx_srq_post,
@@ -63,7 +64,8 @@ void sim_dev_conf_init(struct sim_net *net, struct sim_dev_conf *conf, bool v6)
 	next_address(net, v6, &attr->addr);
 	snprintf(attr->name, sizeof(attr->name), "sim%u", net->next_host);
 	attr->caps = RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_ATOMIC | RVCM_DEV_CAP_PLACED |
-		     RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ | RVCM_DEV_CAP_IMM32;
+		     RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ | RVCM_DEV_CAP_IMM32 |
+		     RVCM_DEV_CAP_HEAD;
 	attr->private_data_bytes = 56;
 	attr->sge_max = SIM_SGE_MAX;
 	attr->inline_bytes_max = 128;

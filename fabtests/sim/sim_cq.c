@@ -116,10 +116,13 @@ int sim_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 		most = dev->net->conf.batch_max;
 	if (most > 1 && !dev->net->conf.eager_polls)
 		most = 1 + (uint32_t)rvcm_rng_below(&dev->net->rng, most);
+	cq->polls++;
 	for (uint32_t i = 0; i < most; i++) {
 		struct sim_wce *wce = wce_at(cq, cq->head++);
 
 		wc[i] = wce->wc;
+		if (wc[i].op == RVCM_DEV_OP_RECV_HEAD)
+			sim_head_polled(wce->qp);
 		if (wce->freed > wce->qp->sq_freed)
 			wce->qp->sq_freed = wce->freed;
 	}

@@ -126,6 +126,7 @@ struct sim_cq {
 	bool signalled; /* fd is readable */
 	bool fired;     /* since it was armed */
 	int fd;         /* -1 until asked for */
+	uint64_t polls; /* so far */
 };
 
 struct sim_rx {
@@ -142,6 +143,7 @@ struct sim_pool {
 	struct rvcm_dev_pool base;
 	struct sim_shell shell;
 	size_t bytes_max;
+	size_t head_bytes;
 	uint32_t count;
 	uint32_t held;
 	uint32_t n_rxs;
@@ -190,6 +192,17 @@ struct sim_wr {
 	bool done;
 };
 
+/* Of the SEND at the front: see sim_head.c. */
+struct sim_head {
+	bool waits;    /* to be polled */
+	bool placed;   /* rx_place was called */
+	size_t bytes;  /* shown; 0 = nothing was */
+	uint64_t poll; /* the one that took it */
+	size_t offset;
+	uint32_t n;
+	struct rvcm_dev_sge sge[RVCM_DEV_PLACE_MAX];
+};
+
 struct sim_qp {
 	struct rvcm_dev_qp base;
 	struct sim_shell shell;
@@ -220,6 +233,7 @@ struct sim_qp {
 	bool fin_sent;
 	bool closing; /* no completion is reported any more */
 	bool waits;   /* in a pool's or SRQ's list */
+	struct sim_head head;
 	struct rvcm_dev_wc unseen;
 	struct sim_qp *next_waiting;
 	struct sim_wire *wire;
@@ -331,8 +345,9 @@ struct sim_packet {
 	enum rvcm_dev_reject reject;
 	uint8_t kind;
 	uint8_t to;
-	bool local; /* from this end to itself: an early completion */
-	bool rnr;   /* counted as held for want of a receive */
+	bool local;  /* from this end to itself: an early completion */
+	bool rnr;    /* counted as held for want of a receive */
+	bool headed; /* its head was shown, or will not be */
 };
 
 struct sim_flow {
@@ -460,6 +475,15 @@ void sim_pool_close(struct rvcm_dev_pool *pool);
 void sim_pool_release(struct rvcm_dev_pool *pool, void *rx);
 /* A message (data NULL: just the slot it takes); there is room. Its address goes to *at. */
 struct sim_rx *sim_pool_take(struct sim_qp *qp, const struct sim_payload *message, const void **at);
+/* Does the packet wait until its head was polled? It may be shown now. */
+bool sim_head_waits(struct sim_qp *qp, struct sim_packet *packet);
+void sim_head_polled(struct sim_qp *qp);
+void sim_head_place(struct rvcm_dev_qp *qp, size_t offset, const struct rvcm_dev_sge *sge,
+		    uint32_t n);
+/* Take a placed message: its head comes in the pool. */
+const void *sim_head_take(struct sim_qp *qp, const struct sim_packet *packet, void **rx);
+/* A placed message is cut off in its middle. */
+void sim_head_partial(struct sim_qp *qp, const struct sim_packet *packet);
 int sim_rx_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
 		    struct rvcm_dev_srq **srq);
 void sim_rx_srq_close(struct rvcm_dev_srq *srq);

@@ -43,6 +43,7 @@ int sim_pool_open(struct rvcm_dev *base, const struct rvcm_dev_pool_attr *attr,
 	sim_dev_keep(dev, &pool->shell, SIM_SHELL_POOL);
 	pool->base.dev = base;
 	pool->bytes_max = attr->message_bytes_max;
+	pool->head_bytes = attr->head_bytes;
 	pool->count = attr->count;
 	pool->free_tail = &pool->free_head;
 	*out = &pool->base;

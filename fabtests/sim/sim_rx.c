@@ -120,7 +120,7 @@ bool sim_rx_ready(struct sim_qp *qp, struct sim_packet *packet)
 	if (!qp->attached)
 		return false;
 	if (!takes_receive(packet) || has_receive(qp))
-		return true;
+		return !sim_head_waits(qp, packet);
 	wait_for_receive(qp, packet);
 	return false;
 }
@@ -194,8 +194,14 @@ static void complete(struct sim_qp *qp, struct sim_packet *packet, const struct 
 		wc->flags |= RVCM_DEV_WC_SOLICITED;
 	if (recv)
 		wc->wr_id = recv->wr_id;
+	else if (packet->headed && qp->head.placed)
+		wc->data = sim_head_take(qp, packet, &wc->rx);
 	else
 		wc->rx = sim_pool_take(qp, send ? packet->payload : NULL, &wc->data);
+	if (packet->headed && qp->head.placed)
+		wc->flags |= RVCM_DEV_WC_PLACED;
+	if (packet->headed)
+		qp->head = (struct sim_head) { 0 };
 	sim_cq_wake(qp->cq, wc->flags & RVCM_DEV_WC_SOLICITED);
 }
 
@@ -317,6 +323,7 @@ void sim_rx_partial(struct sim_qp *qp, struct sim_packet *packet)
 	size_t part = sim_upto(dev_of(qp)->net, packet->length);
 	uint8_t *at;
 
+	sim_head_partial(qp, packet);
 	if (packet->kind != SIM_PACKET_WRITE || !part)
 		return;
 	at = sim_mem_remote(dev_of(qp), packet->rkey, packet->raddr, packet->length,

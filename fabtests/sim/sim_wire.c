@@ -178,9 +178,12 @@ void sim_wire_arrive(struct sim_net *net, struct sim_event *event)
 		cut_off(packet);
 	} else if (flow->held || blocked(packet)) {
 		hold(flow, packet);
-		/* An end that reads nothing sees the other's FIN all the same. */
+		/*
+		 * An end that reads nothing sees the other's FIN all the same; one that has shown a
+		 * head is reading.
+		 */
 		if (packet->kind == SIM_PACKET_FIN && sim_chance(net, 500000) && !wire->silent &&
-		    wire->dev[packet->to] && !wire->dev[packet->to]->paused)
+		    !flow->held->headed && wire->dev[packet->to] && !wire->dev[packet->to]->paused)
 			sim_cm_fin_seen(wire->end[packet->to]);
 	} else {
 		deliver(packet);

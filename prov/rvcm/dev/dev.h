@@ -41,6 +41,7 @@ enum rvcm_dev_cap {
 	RVCM_DEV_CAP_IMM32 = 1u << 5,  /* immediates of 4 bytes, with SEND and WRITE */
 	RVCM_DEV_CAP_IMM64 = 1u << 6,  /* immediates of 8 bytes */
 	RVCM_DEV_CAP_DMABUF = 1u << 7, /* registers a dmabuf fd */
+	RVCM_DEV_CAP_HEAD = 1u << 8,   /* shows the head of a long message: RECV_HEAD, rx_place */
 };
 
 /* Limits of a device. Queue sizes asked above them are clamped by the device, never refused. */
@@ -109,6 +110,7 @@ enum rvcm_dev_op {
 	RVCM_DEV_OP_CMP_SWAP,   /* wr, wc */
 	RVCM_DEV_OP_RECV,       /* wc: a SEND arrived */
 	RVCM_DEV_OP_RECV_WRITE, /* wc: a WRITE with immediate arrived; it consumed a receive */
+	RVCM_DEV_OP_RECV_HEAD,  /* wc: a long SEND begins to arrive; see rx_place */
 };
 
 enum rvcm_dev_wr_flag {
@@ -149,6 +151,8 @@ struct rvcm_dev_recv {
 enum rvcm_dev_wc_flag {
 	RVCM_DEV_WC_IMM = 1u << 0, /* imm is valid */
 	RVCM_DEV_WC_SOLICITED = 1u << 1,
+	RVCM_DEV_WC_PLACED = 1u << 2, /* RECV: data has the head only, the rest is where rx_place
+					 said */
 };
 
 /*
@@ -163,10 +167,10 @@ struct rvcm_dev_wc {
 	uint32_t flags;
 	enum rvcm_status status;
 	uint32_t vendor_err; /* the device's own code, 0 = none; soft: 0x10000 + a TERMINATE's */
-	size_t length;       /* bytes received or read */
+	size_t length;       /* bytes received or read; RECV_HEAD: bytes of the message at data */
 	uint64_t imm;
 	const void *data; /* pool mode: the message, until rx_release(rx); RECV_WRITE: NULL */
-	void *rx;         /* pool mode, RECV and RECV_WRITE: what to release */
+	void *rx;         /* pool mode, RECV, RECV_WRITE and RECV_HEAD: what to release */
 };
 
 struct rvcm_dev_cq {
@@ -174,9 +178,10 @@ struct rvcm_dev_cq {
 };
 
 /*
- * A receive pool (pool mode): the device owns the buffers; see rx_release. Each RECV and RECV_WRITE
- * takes one message of it from its arrival, polled or not, until its release, or until its QP is
- * closed if it was not polled. While all are taken the QPs that use it find no receive.
+ * A receive pool (pool mode): the device owns the buffers; see rx_release. Each RECV, RECV_WRITE
+ * and RECV_HEAD takes one message of it from its arrival, polled or not, until its release, or
+ * until its QP is closed if it was not polled. While all are taken the QPs that use it find no
+ * receive.
  */
 struct rvcm_dev_pool {
 	struct rvcm_dev *dev;
@@ -187,9 +192,16 @@ struct rvcm_dev_srq {
 	struct rvcm_dev *dev;
 };
 
+#define RVCM_DEV_PLACE_MAX 4u /* pieces of rx_place */
+
 struct rvcm_dev_pool_attr {
 	size_t message_bytes_max; /* longest SEND that will be received; a longer one is an error */
 	uint32_t count;           /* messages that may be held at once, over all QPs */
+	/*
+	 * Where the device can (CAP_HEAD) and finds it worth it, it shows so many bytes of a SEND,
+	 * or more, before the rest has come: RECV_HEAD, and the RECV is the QP's next. 0 = never.
+	 */
+	size_t head_bytes;
 };
 
 struct rvcm_dev_qp_attr {
@@ -343,6 +355,15 @@ struct rvcm_dev_ops {
 			 struct rvcm_dev_pool **pool);
 	void (*pool_close)(struct rvcm_dev_pool *pool);
 	void (*rx_release)(struct rvcm_dev_pool *pool, void *rx);
+	/*
+	 * Between a RECV_HEAD of the QP and the next cq_poll (CAP_HEAD only): from byte offset on,
+	 * which is among those shown, the message goes into n pieces (at most PLACE_MAX; mr is not
+	 * looked at), and its RECV will have PLACED. What they have no room for is counted, and
+	 * dropped. The pieces are the device's until that RECV or detach. Without this call the
+	 * message comes as any other.
+	 */
+	void (*rx_place)(struct rvcm_dev_qp *qp, size_t offset, const struct rvcm_dev_sge *sge,
+			 uint32_t n);
 	int (*srq_open)(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
 			struct rvcm_dev_srq **srq);
 	void (*srq_close)(struct rvcm_dev_srq *srq);

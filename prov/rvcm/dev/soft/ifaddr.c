@@ -62,7 +62,8 @@ static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr
 	memset(attr, 0, sizeof(*attr));
 	attr->addr = *addr;
 	attr->caps = RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_ATOMIC | RVCM_DEV_CAP_LOSSY |
-		     RVCM_DEV_CAP_READ | RVCM_DEV_CAP_IMM32 | RVCM_DEV_CAP_IMM64;
+		     RVCM_DEV_CAP_READ | RVCM_DEV_CAP_IMM32 | RVCM_DEV_CAP_IMM64 |
+		     RVCM_DEV_CAP_HEAD;
 	attr->private_data_bytes = RVCM_SOFT_MPA_PRIVATE_BYTES_MAX - RVCM_SOFT_MPA_ENHANCED_BYTES;
 	attr->sge_max = RVCM_SOFT_SGE_MAX;
 	attr->inline_bytes_max = RVCM_SOFT_INLINE_BYTES;

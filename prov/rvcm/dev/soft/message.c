@@ -63,20 +63,31 @@ static int message_stall(struct rvcm_soft_qp *qp)
 	return qp->pool && qp->pool->held >= qp->pool->count ? message_starve(qp) : -EAGAIN;
 }
 
+/* It goes into rx.message, or where rx_place said. */
+static void message_into_pool(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_rx *rx = &qp->rx;
+
+	rx->recv.bytes = qp->pool->message_bytes_max;
+	rx->recv.wr_id = 0;
+	if (rx->placed)
+		return;
+	rx->recv.n_sge = 1;
+	rx->recv.sge[0].iov_base = rx->message->data;
+	rx->recv.sge[0].iov_len = rx->recv.bytes;
+}
+
 /* Find a place for a message that begins. */
 static int message_begin(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_rx *rx = &qp->rx;
 
 	if (qp->pool) {
-		rx->message = rvcm_soft_pool_get(qp->pool);
+		if (!rx->message)
+			rx->message = rvcm_soft_pool_get(qp->pool);
 		if (!rx->message)
 			return message_stall(qp);
-		rx->recv.bytes = qp->pool->message_bytes_max;
-		rx->recv.wr_id = 0;
-		rx->recv.n_sge = 1;
-		rx->recv.sge[0].iov_base = rx->message->data;
-		rx->recv.sge[0].iov_len = rx->recv.bytes;
+		message_into_pool(qp);
 	} else if (!rvcm_soft_rq_take(qp, &rx->recv)) {
 		return -ENOBUFS;
 	}
@@ -98,9 +109,11 @@ static struct rvcm_dev_wc *message_report(struct rvcm_soft_qp *qp, enum rvcm_sta
 	if (rx->message) {
 		wc->data = rx->message->data;
 		wc->rx = rx->message;
+		wc->flags = rx->placed ? (uint32_t)RVCM_DEV_WC_PLACED : 0;
 		qp->pool->held++;
 	}
 	rx->message = NULL;
+	rx->placed = false;
 	rx->message_open = false;
 	rx->message_bytes = 0;
 	rx->msn[RVCM_SOFT_WIRE_QN_SEND]++;
@@ -146,7 +159,7 @@ int rvcm_soft_message_close(struct rvcm_soft_qp *qp, const struct rvcm_soft_fram
 {
 	qp->rx.message_bytes += frame->bytes;
 	if (frame->hdr.last)
-		message_report(qp, RVCM_STATUS_OK)->flags =
+		message_report(qp, RVCM_STATUS_OK)->flags |=
 			frame->info->solicited ? (uint32_t)RVCM_DEV_WC_SOLICITED : 0;
 	return 0;
 }
@@ -192,7 +205,7 @@ static int message_imm(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *fr
 	if (rc)
 		return rc;
 	wc = message_report(qp, RVCM_STATUS_OK);
-	wc->flags = RVCM_DEV_WC_IMM;
+	wc->flags |= RVCM_DEV_WC_IMM;
 	if (frame->info->solicited)
 		wc->flags |= RVCM_DEV_WC_SOLICITED;
 	wc->imm = imm;
@@ -216,7 +229,7 @@ int rvcm_soft_message_take(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame
 		return rc;
 	if (frame->info->body_bytes)
 		return message_imm(qp, frame, payload);
-	if (RVCM_SOFT_LIKELY(qp->pool && frame->hdr.last && !rx->message_open))
+	if (RVCM_SOFT_LIKELY(qp->pool && frame->hdr.last && !rx->message))
 		return message_in_place(qp, frame, payload);
 	rc = rvcm_soft_message_open(qp, frame, &sink);
 	if (rc)
@@ -257,20 +270,20 @@ bool rvcm_soft_message_direct(const struct rvcm_soft_qp *qp, const struct rvcm_s
 {
 	if (qp->rx.park.head)
 		return false;
-	return !qp->pool || qp->rx.message_open || !frame->hdr.last;
+	return !qp->pool || qp->rx.message || !frame->hdr.last;
 }
 
 void rvcm_soft_message_drop(struct rvcm_soft_qp *qp, enum rvcm_status status)
 {
 	struct rvcm_soft_rx *rx = &qp->rx;
 
-	if (!rx->message_open)
-		return;
 	if (rx->message) {
 		rvcm_soft_pool_put(qp->pool, rx->message);
 		rx->message = NULL;
+		rx->placed = false;
 		rx->message_open = false;
-		return;
 	}
+	if (!rx->message_open)
+		return;
 	(void)message_report(qp, rx->recv_status != RVCM_STATUS_OK ? rx->recv_status : status);
 }

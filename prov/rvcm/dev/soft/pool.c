@@ -27,6 +27,7 @@ int rvcm_soft_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *a
 		return -ENOMEM;
 	pool->base.dev = dev;
 	pool->message_bytes_max = attr->message_bytes_max;
+	pool->head_bytes = attr->head_bytes;
 	pool->count = attr->count;
 	rvcm_list_init(&pool->waiting);
 	*out = &pool->base;

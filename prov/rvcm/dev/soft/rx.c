@@ -246,8 +246,12 @@ static int rx_begin_direct(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame
 	int rc;
 
 	have = have > frame->header_bytes ? have - frame->header_bytes : 0;
-	if (have >= frame->bytes || frame->bytes - have < qp->dev->tun.direct_bytes_min ||
-	    !rvcm_soft_place_direct(qp, frame))
+	if (have >= frame->bytes || frame->bytes - have < qp->dev->tun.direct_bytes_min)
+		return 0;
+	rx->stalled = rvcm_soft_head_waits(qp, frame, have);
+	if (rx->stalled)
+		return -EAGAIN;
+	if (!rvcm_soft_place_direct(qp, frame))
 		return 0;
 	rc = rvcm_soft_place_open(qp, frame, &rx->sink);
 	if (rc == -ENOBUFS)

@@ -27,6 +27,7 @@ void rvcm_soft_tunables_init(struct rvcm_soft_tunables *tun)
 		.segment_bytes_max = 65472,
 		.copy_bytes_max = 2048,
 		.direct_bytes_min = 4096,
+		.head_bytes_min = 16384,
 		.bulk_read_bytes = 2048,
 		.park_bufs_max = 8,
 		.poll_direct_max = 2,
@@ -122,6 +123,7 @@ static const struct rvcm_dev_ops soft_ops = {
 	.pool_open = rvcm_soft_pool_open,
 	.pool_close = rvcm_soft_pool_close,
 	.rx_release = rvcm_soft_pool_release,
+	.rx_place = rvcm_soft_head_place,
 	.srq_open = rvcm_soft_srq_open,
 	.srq_close = rvcm_soft_srq_close,
 	.srq_post = rvcm_soft_srq_post,
@@ -152,6 +154,8 @@ int rvcm_soft_open(const struct rvcm_dev_attr *attr, const struct rvcm_soft_tuna
 	else
 		rvcm_soft_tunables_init(&dev->tun);
 	soft_clamp_all(&dev->tun);
+	if (dev->tun.crc)
+		dev->base.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_HEAD; /* see head.c */
 	dev->timer_armed_ns = RVCM_TIMER_NEVER;
 	rvcm_timer_queue_init(&dev->timers);
 	rvcm_list_init(&dev->listeners);

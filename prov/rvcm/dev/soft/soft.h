@@ -40,6 +40,7 @@ struct rvcm_soft_tunables {
 	uint32_t copy_bytes_max;    /* payloads up to this are copied behind their header [2048] */
 	uint32_t direct_bytes_min;  /* a rest of payload this long goes straight to its place
 				       [4096] */
+	uint32_t head_bytes_min;    /* the head of a frame with such a payload is shown [16384] */
 	uint32_t bulk_read_bytes;   /* read at a time when long payloads are due [2048] */
 	uint32_t park_bufs_max;     /* buffers of 68 KiB for SENDs that found no receive [8] */
 	uint32_t poll_direct_max;   /* QPs of a CQ that are read without asking epoll [2] */

@@ -93,6 +93,7 @@ struct rvcm_dev_wc *rvcm_soft_cq_push(struct rvcm_soft_cq *cq, struct rvcm_soft_
 struct rvcm_soft_pool {
 	struct rvcm_dev_pool base;
 	size_t message_bytes_max;
+	size_t head_bytes; /* to be shown of a long one; 0 = nothing */
 	uint32_t count;
 	uint32_t held;              /* messages handed out, or in a CQ to be */
 	bool closed;                /* to be freed with the last of them */
@@ -335,7 +336,8 @@ struct rvcm_soft_rx {
 	bool message_open;
 	uint32_t message_bytes;
 	struct rvcm_soft_recv recv;    /* posted mode: where it goes */
-	struct rvcm_soft_buf *message; /* pool mode: the same */
+	struct rvcm_soft_buf *message; /* pool mode: the same; not open yet: its head was shown */
+	bool placed;                   /* and rx_place has set recv.sge */
 	enum rvcm_status recv_status;  /* of that receive, if the stream ends because of it */
 	struct rvcm_soft_park park;
 	uint32_t starved_msn; /* not 0: that message of queue 0 finds the pool exhausted */
@@ -366,6 +368,15 @@ int rvcm_soft_place_whole(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame 
 void rvcm_soft_place_slice(const struct iovec *iov, uint32_t n, size_t offset, size_t bytes,
 			   struct rvcm_soft_sink *sink);
 void rvcm_soft_place_copy(const struct rvcm_soft_sink *sink, const uint8_t *payload, size_t bytes);
+
+/*
+ * Heads (head.c). The frame is not whole: does it wait for its message's head, of which it has so
+ * many bytes, to be polled?
+ */
+bool rvcm_soft_head_waits(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame,
+			  uint32_t have);
+void rvcm_soft_head_place(struct rvcm_dev_qp *qp, size_t offset, const struct rvcm_dev_sge *sge,
+			  uint32_t n);
 
 /* A READ or atomic request: its MSN, and is it one that we offered to serve? 0, or -EPROTO. */
 int rvcm_soft_place_check_request(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame);
