@@ -340,6 +340,8 @@ static void add_up(struct run *r)
 	sums->tx_eager += r->w->tx_eager;
 	sums->tx_rndv += r->w->tx_rndv;
 	sums->rx_unexpected += r->w->rx_unexpected;
+	sums->tx_lent += r->w->tx_lent;
+	sums->rx_placed += r->w->rx_placed;
 }
 
 void plan_run(const struct plan *plan, struct plan_sums *sums)

@@ -91,8 +91,9 @@ static void count_peer(struct rvcm_peer *peer, struct census *census)
 	size_t bytes;
 
 	census->sends += length_of(&peer->queued) + length_of(&peer->announced) +
-			 length_of(&peer->delivering);
+			 length_of(&peer->lent) + length_of(&peer->delivering);
 	count_reading(&peer->reading, census);
+	census->reading += !!peer->placing;
 	census->fins += length_of(&peer->fins);
 	bytes = count_held(&peer->held, NULL, census);
 	/* What is claimed counts against its peer until it is taken. */

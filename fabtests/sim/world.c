@@ -82,6 +82,7 @@ static struct world_engine *engine_open(struct world *w, int index)
 		},
 		.eager_bytes_max = WORLD_EAGER_MAX,
 		.eager_lone_bytes_max = seed % 2 ? WORLD_LONE_MAX : 0,
+		.lend_bytes_min = seed % 7 < 4 ? WORLD_LEND_MIN : 0,
 		.unexpected_bytes_max = seed % 3 ? 1 << 20 : 4000,
 	};
 
@@ -280,6 +281,8 @@ static void add_stats(struct world *w, struct rvcm_ep *ep)
 	w->tx_rndv += stats.tx_rndv;
 	w->tx_eager += stats.tx_eager;
 	w->rx_unexpected += stats.rx_unexpected;
+	w->tx_lent += stats.tx_lent;
+	w->rx_placed += stats.rx_placed;
 	assert_int_equal(stats.malformed, 0);
 }
 

@@ -28,6 +28,7 @@
 #define WORLD_DEVS_MAX    2u
 #define WORLD_LIVES_MAX   8u
 #define WORLD_EAGER_MAX   1000u
+#define WORLD_LEND_MIN    500u  /* not copied, in some engines */
 #define WORLD_LONE_MAX    4000u /* eager if alone, in some engines */
 #define WORLD_INJECT_MAX  200u
 #define WORLD_LENGTH_MAX  20000u
@@ -110,7 +111,7 @@ struct world {
 	uint32_t receives_max;   /* per endpoint, while talking */
 	uint64_t turns;
 	uint64_t completions, errors;
-	uint64_t tx_rndv, tx_eager, rx_unexpected;
+	uint64_t tx_rndv, tx_eager, rx_unexpected, tx_lent, rx_placed;
 };
 
 static inline uint64_t world_below(struct world *w, uint64_t n)

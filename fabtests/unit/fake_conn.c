@@ -34,6 +34,10 @@ struct fake_conn {
 	bool blocked;
 	bool faulted;
 	bool down_due; /* after rx has been delivered */
+	bool shown;    /* the head of the first message in rx */
+	bool placed;   /* its owner has said where it goes */
+	struct rvcm_conn_place place;
+	struct rvcm_list tails; /* not given back */
 	struct rvcm_conn_cause cause;
 };
 
@@ -42,6 +46,11 @@ struct message {
 	bool counted; /* against the sender's credit */
 	size_t bytes;
 	uint8_t *data; /* exactly bytes, so that a sanitizer sees who reads on */
+};
+
+struct tail {
+	struct rvcm_list node;
+	void *cookie;
 };
 
 struct read {
@@ -180,6 +189,7 @@ static struct fake_conn *conn_new(struct rvcm_carrier *carrier, uint16_t slot,
 	conn->carrier = carrier;
 	rvcm_list_init(&conn->rx);
 	rvcm_list_init(&conn->reads);
+	rvcm_list_init(&conn->tails);
 	rvcm_list_add_tail(&carrier->conns, &conn->node);
 	return conn;
 }
@@ -194,6 +204,15 @@ static void rx_drop(struct fake_conn *conn)
 		free(msg->data);
 		free(msg);
 	}
+	conn->shown = conn->placed = false;
+}
+
+static void tails_drop(struct fake_conn *conn)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_pop(&conn->tails)))
+		free(rvcm_container_of(node, struct tail, node));
 }
 
 static enum rvcm_status cut_status(struct fake_net *net, const struct rvcm_path_read *op)
@@ -273,6 +292,7 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot)
 			continue;
 		rx_drop(conn);
 		end_reads(conn, false);
+		tails_drop(conn);
 		free(conn->reserved);
 		rvcm_list_del(&conn->node);
 		free(conn);
@@ -370,18 +390,57 @@ static bool has_credit(const struct fake_conn *conn)
 	       conn->under_way < net->credit;
 }
 
+/* Show the head of the message that is next, and nothing behind it. */
+static void show(struct fake_conn *conn, const struct message *msg)
+{
+	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
+	uint8_t *data = malloc(attr->head_bytes);
+	struct rvcm_conn_rx head = { .data = data, .bytes = attr->head_bytes };
+
+	conn->shown = true;
+	memcpy(data, msg->data, attr->head_bytes);
+	conn->placed = attr->sink->place(attr->sink_ctx, &conn->pub, &head, &conn->place);
+	free(data);
+}
+
+/* All but the head goes to its place, and is not where messages are otherwise. */
+static void put_in_place(struct fake_conn *conn, struct message *msg)
+{
+	size_t at = conn->place.offset;
+
+	for (uint32_t i = 0; i < conn->place.n; i++) {
+		const struct rvcm_dev_sge *to = &conn->place.pieces[i];
+		size_t n = msg->bytes - at < to->length ? msg->bytes - at : to->length;
+
+		if (n)
+			memcpy(to->addr, msg->data + at, n);
+		at += n;
+	}
+	memset(msg->data + conn->place.offset, 0xdb, msg->bytes - conn->place.offset);
+}
+
 static int deliver(struct fake_conn *conn)
 {
 	struct rvcm_carrier *carrier = conn->carrier;
+	struct fake_net *net = carrier->net;
 	struct rvcm_list *node;
 	int n = 0;
 
-	if (carrier->net->hold_messages)
+	if (net->hold_messages)
 		return 0;
-	while (!conn->faulted && (node = rvcm_list_pop(&conn->rx))) {
+	while (!conn->faulted && (node = rvcm_list_first(&conn->rx))) {
 		struct message *msg = rvcm_container_of(node, struct message, node);
 		struct rvcm_conn_rx rx = { .data = msg->data, .bytes = msg->bytes };
 
+		if (net->show_heads && !conn->shown && msg->bytes >= 2 * carrier->attr.head_bytes)
+			show(conn, msg);
+		if (conn->shown && net->hold_rests)
+			return n;
+		rvcm_list_del(node);
+		rx.placed = conn->placed;
+		if (conn->placed)
+			put_in_place(conn, msg);
+		conn->shown = conn->placed = false;
 		if (conn->other) {
 			conn->other->under_way -= msg->counted;
 			conn->other->accepted += msg->counted;
@@ -389,6 +448,23 @@ static int deliver(struct fake_conn *conn)
 		carrier->attr.sink->recv(carrier->attr.sink_ctx, &conn->pub, &rx);
 		free(msg->data);
 		free(msg);
+		n++;
+	}
+	return n;
+}
+
+static int give_back_tails(struct fake_conn *conn)
+{
+	struct rvcm_carrier *carrier = conn->carrier;
+	struct rvcm_list *node;
+	int n = 0;
+
+	while (!carrier->net->hold_tails && !conn->down_due &&
+	       (node = rvcm_list_pop(&conn->tails))) {
+		struct tail *tail = rvcm_container_of(node, struct tail, node);
+
+		carrier->attr.sink->sent(carrier->attr.sink_ctx, &conn->pub, tail->cookie);
+		free(tail);
 		n++;
 	}
 	return n;
@@ -422,6 +498,7 @@ static int go_down(struct fake_conn *conn)
 		return 0;
 	conn->pub.up = !conn->carrier->net->finish_reads && !conn->carrier->net->cut_read;
 	end_reads(conn, true);
+	tails_drop(conn);
 	conn->pub.up = false;
 	conn->down_due = false;
 	conn->blocked = false;
@@ -463,6 +540,7 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		}
 		n += connect(conn);
 		n += deliver(conn);
+		n += give_back_tails(conn);
 		n += complete_reads(conn);
 		n += tell_confirmed(conn);
 		n += go_down(conn);
@@ -530,6 +608,25 @@ void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when w
 	conn->sent++;
 	free(conn->reserved);
 	conn->reserved = NULL;
+}
+
+void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvcm_path_tail *tail)
+{
+	struct fake_conn *conn = full(pub);
+	struct tail *copy = calloc(1, sizeof(*copy));
+
+	assert_true(tail->bytes > 0);
+	assert_true(bytes + tail->bytes <= conn->carrier->attr.message_bytes_max);
+	assert_non_null(tail->mr);
+	assert_true((uint8_t *)tail->addr >= (uint8_t *)tail->mr->addr &&
+		    (uint8_t *)tail->addr + tail->bytes <=
+			    (uint8_t *)tail->mr->addr + tail->mr->length);
+	conn->reserved = realloc(conn->reserved, bytes + tail->bytes);
+	memcpy(conn->reserved + bytes, tail->addr, tail->bytes);
+	conn->reserved_bytes = bytes + tail->bytes;
+	copy->cookie = tail->cookie;
+	rvcm_list_add_tail(&conn->tails, &copy->node);
+	rvcm_path_commit(pub, bytes + tail->bytes, RVCM_PATH_NOW);
 }
 
 void rvcm_path_cancel(struct rvcm_path *pub)

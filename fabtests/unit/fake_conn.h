@@ -24,6 +24,9 @@ struct fake_net {
 	bool hold_connects;         /* attempts stay pending */
 	bool hold_messages;         /* nothing is delivered */
 	bool hold_reads;            /* reads stay in flight */
+	bool show_heads;            /* of messages twice as long as what is to be shown */
+	bool hold_rests;            /* of messages whose head was shown */
+	bool hold_tails;            /* nobody gets lent memory back */
 	bool hold_confirms;         /* nobody says what it has accepted */
 	enum rvcm_status fail_read; /* how reads end, if not OK */
 	int fail_reg;               /* what mr_reg returns, if not 0 */

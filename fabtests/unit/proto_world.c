@@ -96,6 +96,7 @@ static void open_node(struct world *w, struct world_node *node)
 		},
 		.eager_bytes_max = w->eager_bytes_max,
 		.eager_lone_bytes_max = w->eager_lone_bytes_max,
+		.lend_bytes_min = w->lend_bytes_min,
 		.unexpected_bytes_max = w->unexpected_bytes_max,
 	};
 	struct rvcm_ep_attr ep_attr = {

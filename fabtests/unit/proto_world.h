@@ -34,6 +34,7 @@ struct world {
 	size_t message_bytes_max;    /* 1024 */
 	size_t eager_bytes_max;      /* 256 */
 	size_t eager_lone_bytes_max; /* 0 */
+	size_t lend_bytes_min;       /* 0 */
 	size_t unexpected_bytes_max; /* 1 MiB */
 	size_t inject_bytes_max;     /* 64 */
 	uint32_t tx_max;             /* 64 */

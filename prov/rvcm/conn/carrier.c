@@ -60,6 +60,8 @@ static int dev_open(struct rvcm_carrier *carrier, struct rvcm_carrier_dev *dev)
 	};
 	int rc = dev->dev->ops->cq_open(dev->dev, CQ_DEPTH, &dev->cq);
 
+	if (carrier->attr.head_bytes)
+		pool.head_bytes = carrier->attr.head_bytes + sizeof(struct rvcm_wire_frame);
 	return rc ? rc : dev->dev->ops->pool_open(dev->dev, &pool, &dev->pool);
 }
 

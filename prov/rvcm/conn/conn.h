@@ -59,6 +59,14 @@ struct rvcm_conn_cause {
 struct rvcm_conn_rx {
 	const uint8_t *data;
 	size_t bytes;
+	bool placed; /* data has the head only: sink->place has said where the rest is */
+};
+
+/* Where a message goes from byte offset on: to pieces that are written to until recv or down. */
+struct rvcm_conn_place {
+	size_t offset;
+	uint32_t n;
+	struct rvcm_dev_sge pieces[RVCM_DEV_PLACE_MAX]; /* without mr */
 };
 
 /* What a path tells its owner. Called on the data side, from rvcm_carrier_progress only. */
@@ -68,6 +76,15 @@ struct rvcm_conn_sink {
 	/* Messages can be sent: up, or credit after rvcm_path_reserve gave NULL. */
 	void (*ready)(void *ctx, struct rvcm_path *path);
 	void (*recv)(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx);
+	/*
+	 * attr.head_bytes is not 0: the path's next message is long and has begun to arrive; head
+	 * is what there is of it, so many bytes at least. True: *place is set, and the next recv
+	 * of this path is that message, placed.
+	 */
+	bool (*place)(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *head,
+		      struct rvcm_conn_place *place);
+	/* The memory of a tail (rvcm_path_commit_tail) is its owner's again. */
+	void (*sent)(void *ctx, struct rvcm_path *path, void *cookie);
 	/* After rvcm_path_confirm: the peer has accepted every message before mark. */
 	void (*confirmed)(void *ctx, struct rvcm_path *path, uint32_t mark);
 	/* A rvcm_path_read ended; exactly one per read, always before down. */
@@ -89,8 +106,9 @@ struct rvcm_carrier_attr {
 	uint32_t n_devs;
 	uint8_t job_key[RVCM_CONN_KEY_BYTES];
 	size_t message_bytes_max; /* longest message that reserve can give */
-	uint32_t window_max;      /* messages in flight to one peer */
-	uint32_t pool_count;      /* messages that a device\'s pool holds; 0 = 4096 */
+	size_t head_bytes;   /* of a message that sink->place wants to see; 0 = it is not asked */
+	uint32_t window_max; /* messages in flight to one peer */
+	uint32_t pool_count; /* messages that a device\'s pool holds; 0 = 4096 */
 	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t hello_timeout_ns;   /* for who connected to prove itself; 0 = connect_timeout_ns */
@@ -200,6 +218,20 @@ enum rvcm_path_when {
  */
 void rvcm_path_commit(struct rvcm_path *path, size_t bytes, enum rvcm_path_when when);
 void rvcm_path_cancel(struct rvcm_path *path);
+
+/* The end of a message that is sent from where it lies. */
+struct rvcm_path_tail {
+	void *addr;
+	size_t bytes;           /* not 0 */
+	struct rvcm_dev_mr *mr; /* on the device of path->dev */
+	void *cookie;           /* not NULL */
+};
+
+/*
+ * As commit at once, but behind the buffer's bytes comes the tail; together they are no longer than
+ * message_bytes_max. sink->sent, from progress, or sink->down ends the loan of its memory.
+ */
+void rvcm_path_commit_tail(struct rvcm_path *path, size_t bytes, const struct rvcm_path_tail *tail);
 
 /*
  * Behind what has been committed so far. Marks are serial numbers of 32 bits: a is before b if

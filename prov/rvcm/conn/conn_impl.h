@@ -136,12 +136,13 @@ struct rvcm_buf {
 	struct rvcm_list inflight; /* link.inflight */
 	uint64_t ordinal;          /* of its post */
 	uint32_t seq;
-	uint32_t bytes; /* of the frame, header included */
+	uint32_t bytes; /* of the frame, header included, tail not */
 	uint8_t class;
 	bool control;
 	bool held;  /* by replay: not acknowledged yet */
 	bool inuse; /* by the device */
 	struct rvcm_buf_chunk *chunk;
+	struct rvcm_path_tail tail; /* bytes 0 = none */
 	uint8_t frame[];
 };
 
@@ -482,7 +483,9 @@ int rvcm_work_run(struct rvcm_carrier *carrier);
 
 /* -- tx.c -- */
 void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window);
-void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when);
+/* tail: NULL = none. */
+void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when,
+		    const struct rvcm_path_tail *tail);
 /* Post a control frame with that payload; -EAGAIN: later. */
 int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
 		    size_t bytes);
@@ -508,7 +511,10 @@ void rvcm_hold_drop(struct rvcm_conn *conn);
 void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
 
 /* -- rx.c -- */
-void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
+/* A frame; placed: its end is where rvcm_rx_head had it put. */
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed);
+/* The first bytes of one that comes next. */
+void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
 
 /* -- hello.c -- */
 int rvcm_hello_send(struct rvcm_conn *conn);

@@ -32,7 +32,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 		.pool = dev->pool,
 		.sq_depth = sq_depth(carrier, dev->dev),
 		.rq_depth = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX,
-		.sge_max = 1,
+		.sge_max = 2, /* a message, and its tail */
 		.rnr_timeout_ns = carrier->attr.rnr_timeout_ns,
 		.ctx = link,
 	};

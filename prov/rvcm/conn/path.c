@@ -44,7 +44,12 @@ void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
 
 void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
 {
-	rvcm_tx_commit(rvcm_conn_of(pub), bytes, when);
+	rvcm_tx_commit(rvcm_conn_of(pub), bytes, when, NULL);
+}
+
+void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvcm_path_tail *tail)
+{
+	rvcm_tx_commit(rvcm_conn_of(pub), bytes, RVCM_PATH_NOW, tail);
 }
 
 void rvcm_path_cancel(struct rvcm_path *pub)

@@ -44,7 +44,9 @@ static void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
 		if (!conn)
 			rvcm_proof_message(dev->carrier, link, wc->data, wc->length);
 		else if (!conn->failing && !conn->failed)
-			rvcm_rx_message(conn, wc->data, wc->length);
+			rvcm_rx_message(conn, wc->data, wc->length, wc->flags & RVCM_DEV_WC_PLACED);
+	} else if (wc->op == RVCM_DEV_OP_RECV_HEAD && conn && !conn->failing && !conn->failed) {
+		rvcm_rx_head(conn, wc->data, wc->length);
 	}
 	dev->dev->ops->rx_release(dev->pool, wc->rx);
 }
@@ -57,7 +59,7 @@ int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
 	for (int i = 0; i < n; i++) {
 		struct rvcm_link *link = wc[i].qp_ctx;
 
-		if (wc[i].op == RVCM_DEV_OP_RECV || wc[i].op == RVCM_DEV_OP_RECV_WRITE)
+		if (wc[i].op >= RVCM_DEV_OP_RECV)
 			received(dev, link, &wc[i]);
 		else
 			sent(link, &wc[i]);

@@ -39,21 +39,28 @@ static void account(struct rvcm_conn *conn)
 	rvcm_conn_schedule(conn);
 }
 
-static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
-			 const uint8_t *data, size_t bytes)
+/* 0 is said before the first message has told which slot is ours. */
+static bool is_for(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
 {
-	uint16_t dst_slot = rvcm_le16_get(frame->dst_slot);
+	uint16_t slot = rvcm_le16_get(frame->dst_slot);
+
+	return slot == conn->pub.slot || slot == 0;
+}
+
+static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes,
+			 bool placed)
+{
 	struct rvcm_conn_rx rx = {
-		.data = data,
+		.data = (const uint8_t *)(frame + 1),
 		.bytes = bytes,
+		.placed = placed,
 	};
 
 	if (conn->peer_bye) {
 		malformed(conn, "a message behind BYE");
 		return;
 	}
-	/* 0 is said before the first message has told which slot is ours. */
-	if (dst_slot != conn->pub.slot && dst_slot != 0) {
+	if (!is_for(conn, frame)) {
 		malformed(conn, "a message for another endpoint");
 		return;
 	}
@@ -117,10 +124,9 @@ static const char *judge_frame(const struct rvcm_conn *conn, const struct rvcm_w
 	return NULL;
 }
 
-void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
-	const uint8_t *payload = data + sizeof(*frame);
 	bool first = !conn->hello_seen;
 	const char *why;
 
@@ -148,7 +154,30 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 	if (first)
 		return;
 	if (frame->kind == RVCM_WIRE_DATA)
-		receive_data(conn, frame, payload, bytes - sizeof(*frame));
+		receive_data(conn, frame, bytes - sizeof(*frame), placed);
 	else
 		receive_control(conn, frame);
+}
+
+/*
+ * Nothing is accepted before it is whole, and then it is judged; but what will not be accepted is
+ * not shown, so that nothing is prepared for it.
+ */
+void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
+{
+	const struct rvcm_wire_frame *frame = (const void *)data;
+	const struct rvcm_carrier *carrier = conn->carrier;
+	struct rvcm_dev_qp *qp = conn->link->qp;
+	struct rvcm_conn_place place;
+	struct rvcm_conn_rx head;
+
+	if (bytes < sizeof(*frame) || frame->kind != RVCM_WIRE_DATA || !conn->hello_seen ||
+	    conn->peer_bye || !is_for(conn, frame) || judge_frame(conn, frame))
+		return;
+	head = (struct rvcm_conn_rx) {
+		.data = data + sizeof(*frame),
+		.bytes = bytes - sizeof(*frame),
+	};
+	if (carrier->attr.sink->place(carrier->attr.sink_ctx, &conn->pub, &head, &place))
+		qp->dev->ops->rx_place(qp, sizeof(*frame) + place.offset, place.pieces, place.n);
 }

@@ -8,6 +8,9 @@
  * enough for the device's inline are copied by post, so only longer ones wait for a completion; but
  * every signal_everyth send is signalled whatever its length, or the send queue would
  * fill up with work that nobody reaps.
+ *
+ * A tail is sent from its owner's memory, who waits for it: it is signalled, leaves at once, and is
+ * given back when the device is through with it. (Replay will want it until the acknowledgement.)
  */
 #include <errno.h>
 #include <string.h>
@@ -46,18 +49,22 @@ static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
 {
 	struct rvcm_link *link = conn->link;
 	struct rvcm_dev *dev = link->qp->dev;
-	bool is_inline = buf->bytes <= dev->attr.inline_bytes_max;
-	struct rvcm_dev_sge sge = {
-		.addr = buf->frame,
-		.length = buf->bytes,
-		.mr = is_inline ? NULL : rvcm_buf_mr(buf, link->dev),
+	const struct rvcm_path_tail *tail = &buf->tail;
+	bool is_inline = buf->bytes <= dev->attr.inline_bytes_max && !tail->bytes;
+	struct rvcm_dev_sge sge[2] = {
+		{
+			.addr = buf->frame,
+			.length = buf->bytes,
+			.mr = is_inline ? NULL : rvcm_buf_mr(buf, link->dev),
+		},
+		{ .addr = tail->addr, .length = tail->bytes, .mr = tail->mr },
 	};
 	struct rvcm_dev_wr wr = {
 		.wr_id = (link->posted + 1) << 1,
 		.op = RVCM_DEV_OP_SEND,
 		.flags = RVCM_DEV_WR_SOLICITED,
-		.n_sge = 1,
-		.sge = &sge,
+		.n_sge = tail->bytes ? 2 : 1,
+		.sge = sge,
 	};
 	int rc;
 
@@ -66,14 +73,14 @@ static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
 	stamp(conn, buf);
 	if (is_inline)
 		wr.flags |= RVCM_DEV_WR_INLINE;
-	if (hold)
+	if (hold && !tail->bytes)
 		wr.flags |= RVCM_DEV_WR_MORE;
-	if (link->unsignalled + 1 >= link->signal_every)
+	if (tail->bytes || link->unsignalled + 1 >= link->signal_every)
 		wr.flags |= RVCM_DEV_WR_SIGNALED;
 	rc = dev->ops->post(link->qp, &wr);
 	if (rc)
 		return rc;
-	if (hold)
+	if (wr.flags & RVCM_DEV_WR_MORE)
 		rvcm_hold_add(conn, buf->bytes);
 	else if (conn->held)
 		rvcm_hold_drop(conn);
@@ -102,7 +109,8 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	rvcm_confirm_reset(conn);
 }
 
-void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when)
+void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when,
+		    const struct rvcm_path_tail *tail)
 {
 	struct rvcm_buf *buf = conn->reserved;
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
@@ -114,6 +122,9 @@ void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when wh
 	buf->held = true;
 	buf->inuse = false;
 	buf->seq = conn->tx_seq++;
+	buf->tail.bytes = 0;
+	if (tail)
+		buf->tail = *tail;
 	frame->kind = RVCM_WIRE_DATA;
 	frame->flags = 0;
 	rvcm_le32_put(frame->seq, buf->seq);
@@ -148,6 +159,7 @@ int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void
 	buf->control = true;
 	buf->held = false;
 	buf->inuse = false;
+	buf->tail.bytes = 0;
 	frame->kind = (uint8_t)kind;
 	frame->flags = 0;
 	rvcm_le32_put(frame->seq, conn->tx_seq);
@@ -207,20 +219,31 @@ bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window)
 	return !node || !rvcm_seq_before(rvcm_list_entry(node, struct rvcm_buf, replay)->seq, ack);
 }
 
-void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
+/* The device is through with what it had up to that ordinal; sent: because it has sent it. */
+static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 {
+	struct rvcm_conn *conn = link->conn;
+	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 	struct rvcm_list *node;
 
 	link->completed = ordinal;
 	while ((node = rvcm_list_first(&link->inflight))) {
 		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, inflight);
+		void *cookie = sent && buf->tail.bytes ? buf->tail.cookie : NULL;
 
 		if (buf->ordinal > ordinal)
 			break;
 		rvcm_list_del(node);
 		buf->inuse = false;
-		release(link->conn, buf);
+		release(conn, buf);
+		if (cookie)
+			attr->sink->sent(attr->sink_ctx, &conn->pub, cookie);
 	}
+}
+
+void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
+{
+	give_back(link, ordinal, true);
 }
 
 static void drop_list(struct rvcm_conn *conn, struct rvcm_list *list)
@@ -238,7 +261,7 @@ static void drop_list(struct rvcm_conn *conn, struct rvcm_list *list)
 void rvcm_tx_reset(struct rvcm_conn *conn)
 {
 	rvcm_hold_drop(conn);
-	rvcm_tx_completed(conn->link, UINT64_MAX);
+	give_back(conn->link, UINT64_MAX, false);
 	drop_list(conn, &conn->replay);
 	drop_list(conn, &conn->pending);
 	if (conn->reserved)

@@ -250,6 +250,7 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 		},
 		.eager_bytes_max = params->eager_size,
 		.eager_lone_bytes_max = params->eager_size ? params->eager_lone_size : 0,
+		.lend_bytes_min = params->copy_size + 1,
 		.unexpected_bytes_max = params->unexpected_size,
 	};
 	size_t most = (size_t)domain->dev->attr.message_bytes_max;

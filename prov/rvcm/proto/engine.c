@@ -11,6 +11,9 @@
 	(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES + sizeof(struct rvcm_message_rts) + \
 	 sizeof(struct rvcm_message_rail))
 
+/* What tells where an eager message belongs. */
+#define HEAD_BYTES (sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES)
+
 static void incoming(void *ctx, struct rvcm_path *path)
 {
 	struct rvcm_engine *engine = ctx;
@@ -43,6 +46,20 @@ static void recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *r
 		rvcm_recv_message(path->user, rx);
 }
 
+static bool place(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *head,
+		  struct rvcm_conn_place *place)
+{
+	(void)ctx;
+	return path->user && rvcm_lend_place(path->user, head, place);
+}
+
+static void sent(void *ctx, struct rvcm_path *path, void *cookie)
+{
+	(void)ctx;
+	(void)path;
+	rvcm_lend_back(cookie);
+}
+
 static void confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
 {
 	(void)ctx;
@@ -68,6 +85,8 @@ static const struct rvcm_conn_sink sink = {
 	.incoming = incoming,
 	.ready = ready,
 	.recv = recv,
+	.place = place,
+	.sent = sent,
 	.confirmed = confirmed,
 	.read_done = read_done,
 	.down = down,
@@ -94,6 +113,7 @@ static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr
 	engine->eager_max = attr->eager_bytes_max < room ? attr->eager_bytes_max : room;
 	engine->eager_lone_max =
 		attr->eager_lone_bytes_max < room ? attr->eager_lone_bytes_max : room;
+	engine->lend_min = attr->lend_bytes_min ? attr->lend_bytes_min : SIZE_MAX;
 	engine->unexpected_max = attr->unexpected_bytes_max;
 	engine->unexpected_hard = hard_limit(attr);
 	engine->env.random(engine->env.ctx, &engine->seed, sizeof(engine->seed));
@@ -115,6 +135,7 @@ int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **e
 	rc = rvcm_mr_domain_open(carrier.devs, carrier.n_devs, &e->mr);
 	if (rc)
 		goto err_free;
+	carrier.head_bytes = HEAD_BYTES;
 	carrier.sink = &sink;
 	carrier.sink_ctx = e;
 	rc = rvcm_carrier_open(&carrier, &e->carrier);

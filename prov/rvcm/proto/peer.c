@@ -30,6 +30,7 @@ int rvcm_peer_get(struct rvcm_ep *ep, const struct rvcm_addr *name, struct rvcm_
 		p->self = rvcm_addr_cmp(name, &ep->name) == 0;
 		rvcm_list_init(&p->queued);
 		rvcm_list_init(&p->announced);
+		rvcm_list_init(&p->lent);
 		rvcm_list_init(&p->delivering);
 		rvcm_list_init(&p->reading);
 		rvcm_list_init(&p->fins);
@@ -140,6 +141,15 @@ static void end_reading(struct rvcm_peer *peer, const struct rvcm_why *why)
 	}
 }
 
+static void end_placing(struct rvcm_peer *peer, const struct rvcm_why *why)
+{
+	struct rvcm_recv *recv = peer->placing;
+
+	peer->placing = NULL;
+	if (recv)
+		rvcm_recv_end(peer->ep, recv, why);
+}
+
 static void drop_fins(struct rvcm_peer *peer)
 {
 	struct rvcm_list *node;
@@ -188,8 +198,10 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	peer->off_told = false;
 	peer->long_sent = false;
 	end_sends(&peer->delivering, &why);
+	end_sends(&peer->lent, &why);
 	end_sends(&peer->announced, &why);
 	end_sends(&peer->queued, &why);
+	end_placing(peer, &why);
 	end_reading(peer, &why);
 	drop_fins(peer);
 	drop_announcements(peer);
@@ -207,8 +219,10 @@ void rvcm_peer_free(struct rvcm_peer *peer)
 	struct rvcm_list *pos, *tmp;
 
 	end_sends(&peer->delivering, &why);
+	end_sends(&peer->lent, &why);
 	end_sends(&peer->announced, &why);
 	end_sends(&peer->queued, &why);
+	end_placing(peer, &why);
 	while ((pos = rvcm_list_pop(&peer->reading))) {
 		struct rvcm_recv *recv = rvcm_container_of(pos, struct rvcm_recv, node);
 

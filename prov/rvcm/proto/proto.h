@@ -35,6 +35,7 @@ struct rvcm_engine_attr {
 	struct rvcm_carrier_attr carrier; /* sink and sink_ctx are the engine's to fill */
 	size_t eager_bytes_max;      /* payload sent without asking; clamped to the carrier's */
 	size_t eager_lone_bytes_max; /* the same, if no other long one is under way */
+	size_t lend_bytes_min;       /* eager payload that is not copied first; 0 = all is */
 	size_t unexpected_bytes_max; /* eager bytes held unmatched per peer */
 };
 
@@ -107,7 +108,9 @@ struct rvcm_ep_stats {
 	uint64_t rx_msgs;
 	uint64_t rx_bytes;
 	uint64_t tx_eager;
+	uint64_t tx_lent; /* of tx_eager: not copied */
 	uint64_t tx_rndv;
+	uint64_t rx_placed; /* eager ones that were not copied */
 	uint64_t rx_unexpected;
 	uint64_t self_msgs;
 	uint64_t tx_errors;

@@ -14,9 +14,11 @@
  *
  *   send   peer.queued     waits for credit; nothing of it has left
  *          peer.announced  its RTS has left; its FIN is awaited; it has an id
+ *          peer.lent       has been given to conn, which sends from its memory
  *          peer.delivering it has left; that the peer has accepted it is awaited
  *          (none)          to ourselves, waiting for its receive; a held message points at it
  *   recv   (match)         posted
+ *          peer.placing    matched the beginning of an eager message; its rest is coming
  *          peer.reading    matched an RTS; reads of it may be in flight
  *          peer.fins       completed; its FIN waits for credit
  *
@@ -47,6 +49,7 @@ struct rvcm_engine {
 	uint64_t seed;          /* of hash tables */
 	size_t eager_max;       /* bytes of payload */
 	size_t eager_lone_max;  /* the same, if it is the only long one under way */
+	size_t lend_min;        /* bytes from which one is not copied */
 	size_t unexpected_max;  /* bytes held per peer */
 	size_t unexpected_hard; /* that a peer which keeps the rules cannot exceed */
 	struct rvcm_store store;
@@ -98,7 +101,9 @@ struct rvcm_peer {
 	uint32_t long_mark;
 	struct rvcm_list queued;
 	struct rvcm_list announced;
+	struct rvcm_list lent;
 	struct rvcm_list delivering; /* oldest first */
+	struct rvcm_recv *placing;   /* or NULL */
 	struct rvcm_list reading;
 	struct rvcm_list fins;
 	struct rvcm_list held; /* by held.of_peer */
@@ -111,7 +116,7 @@ struct rvcm_send {
 	struct rvcm_ep_iov iov[RVCM_EP_IOV_MAX];
 	size_t length;
 	void *copy;         /* of the payload, ours; then iov is it */
-	struct rvcm_mr *mr; /* announced */
+	struct rvcm_mr *mr; /* announced, lent */
 	uint32_t id;        /* announced; else 0 */
 	bool parted;        /* takes no part of tx_max any more */
 	uint32_t mark;      /* delivering: see rvcm_path_confirm */
@@ -310,6 +315,18 @@ void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status);
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv);
 /* Drop recv's registrations. */
 void rvcm_rndv_release(struct rvcm_recv *recv);
+
+/* -- lend.c -- */
+
+/* Send eagerly without a copy of the payload, which is one piece. Errors as rvcm_rndv_announce. */
+int rvcm_lend(struct rvcm_send *send);
+/* The payload is its owner's again. */
+void rvcm_lend_back(struct rvcm_send *send);
+/* As sink->place of conn.h. */
+bool rvcm_lend_place(struct rvcm_peer *peer, const struct rvcm_conn_rx *head,
+		     struct rvcm_conn_place *place);
+/* The message is there, and so is its payload. */
+void rvcm_lend_placed(struct rvcm_peer *peer, const struct rvcm_parse *msg);
 
 /* -- self.c -- */
 

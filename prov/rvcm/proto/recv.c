@@ -233,6 +233,10 @@ void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx)
 	struct rvcm_parse msg;
 	const char *why = rvcm_parse_message(rx->data, rx->bytes, &msg);
 
+	if (rx->placed && !why) {
+		rvcm_lend_placed(peer, &msg);
+		return;
+	}
 	if (!why)
 		why = handlers[msg.op](peer, &msg);
 	if (!why)

@@ -56,6 +56,22 @@ static enum rvcm_choose choose(const struct rvcm_ep_tx *tx, size_t length)
 	return rvcm_choose(&in);
 }
 
+/* One longer than eager_max went eagerly. */
+static void note_long(struct rvcm_peer *peer, size_t length)
+{
+	if (length <= peer->ep->engine->eager_max)
+		return;
+	peer->long_sent = true;
+	peer->long_mark = rvcm_path_mark(peer->path);
+}
+
+static void count_eager(struct rvcm_ep *ep, size_t length)
+{
+	rvcm_stat_inc(&ep->stats.tx_eager);
+	rvcm_stat_inc(&ep->stats.tx_msgs);
+	rvcm_stat_add(&ep->stats.tx_bytes, length);
+}
+
 static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
@@ -68,13 +84,8 @@ static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 	rvcm_iov_gather(buf, tx->iov, tx->n_iov);
 	rvcm_path_commit(peer->path, bytes,
 			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
-	if (length > peer->ep->engine->eager_max) {
-		peer->long_sent = true;
-		peer->long_mark = rvcm_path_mark(peer->path);
-	}
-	rvcm_stat_inc(&peer->ep->stats.tx_eager);
-	rvcm_stat_inc(&peer->ep->stats.tx_msgs);
-	rvcm_stat_add(&peer->ep->stats.tx_bytes, length);
+	note_long(peer, length);
+	count_eager(peer->ep, length);
 	return true;
 }
 
@@ -191,13 +202,11 @@ void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why)
 
 /* -- the queue ---------------------------------------------------------------------------- */
 
-static bool announce(struct rvcm_send *send, bool own)
+/* False: no credit, so it stays. After any other error it has ended. */
+static bool started(struct rvcm_send *send, int rc, const char *text)
 {
-	struct rvcm_why why = { .text = "the message cannot be announced" };
-	int rc = own ? rvcm_send_own(send) : 0;
+	struct rvcm_why why = { .text = text };
 
-	if (!rc)
-		rc = rvcm_rndv_announce(send);
 	if (rc == -EAGAIN)
 		return false;
 	if (rc) {
@@ -206,6 +215,36 @@ static bool announce(struct rvcm_send *send, bool own)
 		rvcm_send_end(send, &why);
 	}
 	return true;
+}
+
+static bool announce(struct rvcm_send *send, bool own)
+{
+	int rc = own ? rvcm_send_own(send) : 0;
+
+	if (!rc)
+		rc = rvcm_rndv_announce(send);
+	return started(send, rc, "the message cannot be announced");
+}
+
+/* May it be sent from where it lies? */
+static bool may_lend(const struct rvcm_ep_tx *tx, size_t length)
+{
+	return length >= tx->peer->ep->engine->lend_min &&
+	       !(tx->flags & (RVCM_EP_INJECT | RVCM_EP_DELIVERED)) &&
+	       rvcm_iov_pieces(tx->iov, tx->n_iov) == 1;
+}
+
+static int lend(struct rvcm_send *send)
+{
+	struct rvcm_peer *peer = send->tx.peer;
+	size_t length = send->length;
+	int rc = rvcm_lend(send);
+
+	if (rc)
+		return rc;
+	note_long(peer, length);
+	count_eager(peer->ep, length);
+	return 0;
 }
 
 /* It has left; now the peer is to say that it has it. */
@@ -225,6 +264,8 @@ bool rvcm_send_next(struct rvcm_peer *peer)
 
 	if (how != RVCM_CHOOSE_EAGER)
 		return announce(send, how == RVCM_CHOOSE_RNDV_COPY);
+	if (may_lend(&send->tx, send->length))
+		return started(send, lend(send), "the memory cannot be sent from");
 	if (!send_eager(&send->tx, send->length))
 		return false;
 	if (send->tx.flags & RVCM_EP_DELIVERED)
@@ -269,13 +310,21 @@ static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 	return 0;
 }
 
+/* Lend right away what has nothing in its way: see queue, which does the rest. */
+static bool eager_now(const struct rvcm_ep_tx *tx, size_t length)
+{
+	struct rvcm_peer *peer = tx->peer;
+
+	if (!short_and_wanted(peer, length) && choose(tx, length) != RVCM_CHOOSE_EAGER)
+		return false;
+	return !may_lend(tx, length) && send_eager(tx, length);
+}
+
 int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 
-	if (peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED ||
-	    (!short_and_wanted(peer, length) && choose(tx, length) != RVCM_CHOOSE_EAGER) ||
-	    !send_eager(tx, length))
+	if (peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED || !eager_now(tx, length))
 		return queue(ep, tx, length);
 	rvcm_send_report(ep, tx, &ok);
 	return 0;
