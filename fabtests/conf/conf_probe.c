@@ -173,9 +173,13 @@ static void discarded_messages_are_gone(void **state)
 				peek_until(&pair, 9, &context, FI_CLAIM, &entry);
 				look(&pair, FI_ADDR_UNSPEC, 9, 0, &context, FI_CLAIM | FI_DISCARD);
 				conf_wait(&pair, pair.b.rxcq, &entry, NULL);
+				assert_ptr_equal(entry.op_context, &context);
 			} else {
 				peek_until(&pair, 9, &context, FI_DISCARD, &entry);
 			}
+			/* what is gone is said as for a message that was received */
+			assert_int_equal(entry.flags & (FI_TAGGED | FI_RECV), FI_TAGGED | FI_RECV);
+			assert_int_equal(entry.tag, 9);
 			conf_wait(&pair, pair.a.txcq, &entry, NULL);
 			assert_ptr_equal(entry.op_context, &sent);
 			assert_false(peek(&pair, FI_ADDR_UNSPEC, 9, 0, &context, 0, &entry));

@@ -237,7 +237,7 @@ static void step_peek(struct run *r, uint8_t how)
 		return;
 	}
 	if (how == 3) {
-		(void)rvcm_peek_discard(node->ep, op);
+		(void)rvcm_peek_discard(node->ep, op, &found);
 		return;
 	}
 	if (op->posted && !op->done)

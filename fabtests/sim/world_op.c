@@ -345,6 +345,7 @@ void world_peek(struct world_ep *ep)
 void world_fetch_claimed(struct world_ep *ep)
 {
 	struct rvcm_ep_iov iov[RVCM_EP_IOV_MAX];
+	struct rvcm_ep_found found;
 	struct world_op *op = NULL;
 	struct rvcm_list *pos;
 	struct rvcm_ep_rx rx;
@@ -359,7 +360,7 @@ void world_fetch_claimed(struct world_ep *ep)
 	if (!op)
 		return;
 	if (world_below(ep->world, 4) == 0) {
-		rc = rvcm_peek_discard(ep->ep, op);
+		rc = rvcm_peek_discard(ep->ep, op, &found);
 		if (rc == 0)
 			end(ep, op);
 	} else {

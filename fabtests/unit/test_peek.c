@@ -130,9 +130,13 @@ static void discards_are_silent_and_end_the_send(void **state)
 						      claimed ? RVCM_EP_CLAIM : RVCM_EP_DISCARD,
 						      CTX(2), &found),
 						 0);
-				if (claimed)
-					assert_int_equal(rvcm_peek_discard(w->nodes[1].ep, CTX(2)),
-							 0);
+				if (claimed) {
+					memset(&found, 0, sizeof(found));
+					assert_int_equal(
+						rvcm_peek_discard(w->nodes[1].ep, CTX(2), &found),
+						0);
+				}
+				assert_int_equal(found.length, sizes[i]);
 				world_run(w);
 				world_expect(w, from, CTX(1), OK, 0);
 				world_none(w, 1);
@@ -142,7 +146,7 @@ static void discards_are_silent_and_end_the_send(void **state)
 			}
 		}
 	}
-	assert_int_equal(rvcm_peek_discard(w->nodes[1].ep, CTX(2)), -ENOENT);
+	assert_int_equal(rvcm_peek_discard(w->nodes[1].ep, CTX(2), &found), -ENOENT);
 	world_close(w);
 }
 
@@ -210,10 +214,10 @@ static void a_discard_needs_room_like_a_receive(void **state)
 	assert_int_equal(peek(w, 1, ANY, 5, 0, RVCM_EP_DISCARD, CTX(2), &found), -EAGAIN);
 	assert_int_equal(peek(w, 1, ANY, 5, 0, RVCM_EP_CLAIM, CTX(2), &found), 0);
 	assert_int_equal(take(w, 1, &in, 1, CTX(2)), -EAGAIN);
-	assert_int_equal(rvcm_peek_discard(w->nodes[1].ep, CTX(2)), -EAGAIN);
+	assert_int_equal(rvcm_peek_discard(w->nodes[1].ep, CTX(2), &found), -EAGAIN);
 	assert_int_equal(rvcm_ep_cancel(w->nodes[1].ep, CTX(1)), 0);
 	world_expect(w, 1, CTX(1), RVCM_STATUS_CANCELED, 0);
-	assert_int_equal(rvcm_peek_discard(w->nodes[1].ep, CTX(2)), 0);
+	assert_int_equal(rvcm_peek_discard(w->nodes[1].ep, CTX(2), &found), 0);
 	world_close(w);
 }
 

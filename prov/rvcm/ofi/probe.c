@@ -57,11 +57,11 @@ static int look(struct rvcm_endpoint *ep, const struct rvcm_ep_rx *rx, uint64_t 
 
 static int discard_claimed(struct rvcm_endpoint *ep, const struct rvcm_ep_rx *rx)
 {
-	const struct rvcm_ep_found nothing = { .flags = rx->flags & RVCM_EP_TAGGED };
-	int rc = rvcm_peek_discard(ep->ep, rx->op_context);
+	struct rvcm_ep_found found;
+	int rc = rvcm_peek_discard(ep->ep, rx->op_context, &found);
 
 	if (!rc)
-		report(ep, rx, 0, &nothing);
+		report(ep, rx, 0, &found);
 	return rc;
 }
 

@@ -103,7 +103,7 @@ int rvcm_peek_take(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
 	return 0;
 }
 
-int rvcm_peek_discard(struct rvcm_ep *ep, const void *op_context)
+int rvcm_peek_discard(struct rvcm_ep *ep, const void *op_context, struct rvcm_ep_found *found)
 {
 	struct rvcm_held *held = find_claimed(ep, op_context);
 	struct rvcm_recv *recv;
@@ -115,6 +115,7 @@ int rvcm_peek_discard(struct rvcm_ep *ep, const void *op_context)
 	recv = nowhere(ep);
 	if (!recv)
 		return -EAGAIN;
+	describe(held, found);
 	rvcm_recv_deliver(recv, held);
 	return 0;
 }

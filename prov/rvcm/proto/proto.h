@@ -208,8 +208,11 @@ int rvcm_peek(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, enum rvcm_ep_look
 /* Receive the message claimed with rx->op_context. -ENOENT: there is none. -EAGAIN: see recv. */
 int rvcm_peek_take(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx);
 
-/* Drop the message claimed with op_context. -ENOENT: there is none. -EAGAIN: see recv. */
-int rvcm_peek_discard(struct rvcm_ep *ep, const void *op_context);
+/*
+ * Drop the message claimed with op_context. -ENOENT: there is none. -EAGAIN: see recv. *found says
+ * what it was; it is set on success only.
+ */
+int rvcm_peek_discard(struct rvcm_ep *ep, const void *op_context, struct rvcm_ep_found *found);
 
 /*
  * Cancel the oldest posted receive with that context: it completes with status CANCELED. -ENOENT:
