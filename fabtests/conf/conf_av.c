@@ -179,6 +179,29 @@ static void a_vector_in_use_cannot_be_closed(void **state)
 	conf_close(&node);
 }
 
+/* fi_domain(3), av_type: UNSPEC says that either one is supported, another value which one is. */
+static void the_types_that_are_offered_can_be_opened(void **state)
+{
+	static const enum fi_av_type types[] = { FI_AV_MAP, FI_AV_TABLE, FI_AV_UNSPEC };
+	struct conf_node node;
+
+	(void)state;
+	conf_open(&node, &plain);
+	for (int i = 0; i < 3; i++) {
+		struct fi_av_attr attr = { .type = types[i] };
+		enum fi_av_type offered = node.info->domain_attr->av_type;
+		struct fid_av *av;
+
+		if (offered && types[i] && offered != types[i])
+			continue;
+		conf_ok(fi_av_open(node.domain, &attr, &av, NULL));
+		/* fi_av(3): the type used is returned */
+		assert_true(attr.type == FI_AV_MAP || attr.type == FI_AV_TABLE);
+		conf_ok(fi_close(&av->fid));
+	}
+	conf_close(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +214,7 @@ int main(void)
 		cmocka_unit_test(a_lookup_says_how_much_room_it_needs),
 		cmocka_unit_test(addresses_print),
 		cmocka_unit_test(a_vector_in_use_cannot_be_closed),
+		cmocka_unit_test(the_types_that_are_offered_can_be_opened),
 	};
 
 	conf_provider();

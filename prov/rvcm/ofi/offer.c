@@ -57,7 +57,7 @@ static void init_domain(struct rvcm_offer *offer, const struct rvcm_device *devi
 		.control_progress = FI_PROGRESS_AUTO,
 		.data_progress = FI_PROGRESS_MANUAL,
 		.resource_mgmt = FI_RM_ENABLED,
-		.av_type = FI_AV_TABLE,
+		.av_type = FI_AV_UNSPEC, /* either one is as good */
 		.mr_mode = 0,
 		.mr_key_size = sizeof(uint64_t),
 		.cq_data_size = sizeof(uint64_t),
