@@ -95,6 +95,8 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	hints->domain_attr->threading = options->threading;
 	hints->domain_attr->data_progress = options->progress;
 	hints->domain_attr->av_type = options->av_type;
+	hints->domain_attr->tclass = options->domain_tclass;
+	hints->tx_attr->tclass = options->tclass;
 	conf_ok(fi_getinfo(CONF_VERSION, *source ? source : NULL, NULL, *source ? FI_SOURCE : 0,
 			   hints, &node->info));
 	fi_freeinfo(hints);

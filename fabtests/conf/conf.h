@@ -57,6 +57,8 @@ struct conf_options {
 	enum fi_av_type av_type;     /* UNSPEC = table */
 	enum fi_threading threading; /* UNSPEC = safe */
 	enum fi_progress progress;   /* for data; UNSPEC = any */
+	uint32_t tclass;             /* of endpoints; UNSPEC = any */
+	uint32_t domain_tclass;      /* of domains */
 	uint64_t bind_flags;         /* FI_SELECTIVE_COMPLETION */
 	bool separate_cqs;           /* rxcq is another */
 	const char *source; /* address; NULL = conf_node_name(), "" = the provider's choice */

@@ -332,6 +332,27 @@ static void av_types_and_threading_are_honoured(void **state)
 	}
 }
 
+/* A class is given as it was asked for, left to the network (UNSPEC), or refused. */
+static void no_other_traffic_class_is_given(void **state)
+{
+	static const uint32_t classes[] = { FI_TC_LOW_LATENCY, FI_TC_BULK_DATA, FI_TC_DSCP | 10 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		struct fi_info *hints = conf_hints(), *info;
+		int rc;
+
+		hints->tx_attr->tclass = classes[i];
+		rc = ask(hints, &info);
+		if (rc)
+			assert_int_equal(rc, -FI_ENODATA);
+		else if (info->tx_attr->tclass)
+			assert_int_equal(info->tx_attr->tclass, classes[i]);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+}
+
 static void providers_introduce_themselves(void **state)
 {
 	struct fi_info *info = NULL;
@@ -363,6 +384,7 @@ int main(void)
 		cmocka_unit_test(a_source_that_nobody_has_is_refused),
 		cmocka_unit_test(names_are_not_resolved_if_numeric_is_asked_for),
 		cmocka_unit_test(av_types_and_threading_are_honoured),
+		cmocka_unit_test(no_other_traffic_class_is_given),
 		cmocka_unit_test(providers_introduce_themselves),
 	};
 

@@ -18,7 +18,7 @@
 #include "ofi/sockaddr.h"
 
 static int open_soft(const struct rvcm_dev_attr *attr, const struct rvcm_params *params,
-		     struct rvcm_dev **dev)
+		     uint8_t dscp, struct rvcm_dev **dev)
 {
 	struct rvcm_soft_tunables tunables;
 
@@ -28,6 +28,7 @@ static int open_soft(const struct rvcm_dev_attr *attr, const struct rvcm_params 
 	/* Often enough that the time-out is not exceeded by much. */
 	tunables.keepalive_interval_s = (tunables.keepalive_idle_s + 1) / 2;
 	tunables.crc = params->crc;
+	tunables.dscp = dscp;
 	return rvcm_soft_open(attr, &tunables, dev);
 }
 
@@ -35,7 +36,7 @@ static int open_soft(const struct rvcm_dev_attr *attr, const struct rvcm_params 
 static const struct {
 	const struct rvcm_dev_class *class;
 	int (*open)(const struct rvcm_dev_attr *attr, const struct rvcm_params *params,
-		    struct rvcm_dev **dev);
+		    uint8_t dscp, struct rvcm_dev **dev);
 } kinds[] = {
 	{ &rvcm_soft_class, open_soft },
 };
@@ -43,9 +44,9 @@ static const struct {
 #define KIND_COUNT (int)(sizeof(kinds) / sizeof(kinds[0]))
 
 int rvcm_devices_open(const struct rvcm_device *device, const struct rvcm_params *params,
-		      struct rvcm_dev **dev)
+		      uint8_t dscp, struct rvcm_dev **dev)
 {
-	return kinds[device->kind].open(&device->attr, params, dev);
+	return kinds[device->kind].open(&device->attr, params, dscp, dev);
 }
 
 bool rvcm_devices_same_ip(const struct rvcm_addr *a, const struct rvcm_addr *b)

@@ -31,9 +31,12 @@ int rvcm_devices_list(const struct rvcm_params *params, struct rvcm_device *devi
 const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, int n,
 					    const char *name, const struct rvcm_addr *addr);
 
-/* Opens it, with the tunables that its kind has. 0 or a negative errno. */
+/*
+ * Opens it, with the tunables that its kind has. dscp: of the packets it sends, 0 to 63. 0 or a
+ * negative errno.
+ */
 int rvcm_devices_open(const struct rvcm_device *device, const struct rvcm_params *params,
-		      struct rvcm_dev **dev);
+		      uint8_t dscp, struct rvcm_dev **dev);
 
 /* May this device reach dest at all? The reason why not is text. */
 bool rvcm_devices_reaches(const struct rvcm_device *device, const struct rvcm_addr *dest,

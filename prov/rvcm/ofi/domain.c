@@ -28,6 +28,7 @@
 #include "ofi/progress.h"
 #include "ofi/sockaddr.h"
 #include "ofi/statfile.h"
+#include "ofi/tclass.h"
 
 #define DATA_FDS_MAX 64
 
@@ -210,7 +211,8 @@ static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 		device = rvcm_devices_find(devices, n, info->domain_attr->name, &src);
 		rc = n < 0 ? n : -ENODEV;
 		if (device)
-			rc = rvcm_devices_open(device, params, &domain->dev);
+			rc = rvcm_devices_open(device, params, rvcm_tclass_dscp(domain->tclass),
+					       &domain->dev);
 		if (!rc)
 			rvcm_info(RVCM_LOG_DOMAIN, "device %s: opened", device->attr.name);
 	}
@@ -277,6 +279,8 @@ static int check_info(const struct fi_info *info)
 
 	if (!attr || !attr->name)
 		return -FI_EINVAL;
+	if (!rvcm_tclass_known(rvcm_tclass_of(info)))
+		return -FI_EINVAL;
 	if (attr->auth_key_size && (attr->auth_key_size != RVCM_JOBKEY_BYTES || !attr->auth_key))
 		return -FI_EINVAL;
 	return 0;
@@ -296,6 +300,7 @@ static struct rvcm_domain *domain_new(struct fid_fabric *fabric, const struct fi
 	domain->fid.mr = (struct fi_ops_mr *)&rvcm_region_ops;
 	domain->fabric = rvcm_fabric_of(fabric);
 	domain->addr_format = info->addr_format;
+	domain->tclass = rvcm_tclass_of(info);
 	domain->tx_size = params->tx_size;
 	domain->rx_size = params->rx_size;
 	rvcm_list_init(&domain->sleepers);

@@ -39,6 +39,7 @@ struct rvcm_domain {
 	int wake_event;                 /* eventfd: mail for the data side */
 	int data_epoll;                 /* wake_event and the devices' data fds */
 	uint32_t addr_format;
+	uint32_t tclass; /* FI_TC_*, of all its packets */
 	size_t tx_size;
 	size_t rx_size;
 	atomic_uint_fast64_t next_key;     /* of memory registrations */

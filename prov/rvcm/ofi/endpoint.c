@@ -18,6 +18,7 @@
 #include "ofi/sockaddr.h"
 #include "ofi/statfile.h"
 #include "ofi/tagged.h"
+#include "ofi/tclass.h"
 #include "ofi/xfer.h"
 
 #define CLOSE_SLEEP_MS 100 /* at most, between two looks at whether the end has come */
@@ -334,6 +335,12 @@ static int check_info(const struct rvcm_domain *domain, const struct fi_info *in
 		return -FI_EINVAL;
 	if (info->rx_attr && info->rx_attr->size > domain->rx_size)
 		return -FI_EINVAL;
+	if (rvcm_tclass_of(info) && rvcm_tclass_of(info) != domain->tclass) {
+		rvcm_warn(RVCM_LOG_EP_CTRL,
+			  "endpoint: traffic class %u is not its domain's, which is %u",
+			  rvcm_tclass_of(info), domain->tclass);
+		return -FI_EINVAL;
+	}
 	return 0;
 }
 

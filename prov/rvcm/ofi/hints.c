@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "ofi/sockaddr.h"
+#include "ofi/tclass.h"
 #include "rvcm/fi_ext_rvcm.h"
 
 /* fi_domain(3) of later versions: a promise of the application's that we do not need. */
@@ -83,7 +84,6 @@ static const struct row table[] = {
 	ROW(PART_DOMAIN, fi_domain_attr, mode, RULE_NEEDED, FI_TYPE_MODE),
 	ROW(PART_DOMAIN, fi_domain_attr, max_err_data, RULE_AT_MOST, 0),
 	ROW(PART_DOMAIN, fi_domain_attr, mr_cnt, RULE_AT_MOST, 0),
-	ROW(PART_DOMAIN, fi_domain_attr, tclass, RULE_EQUAL, 0),
 #if FI_MAJOR_VERSION >= 2
 	ROW(PART_DOMAIN, fi_domain_attr, max_ep_auth_key, RULE_AT_MOST, 0),
 	ROW(PART_DOMAIN, fi_domain_attr, max_group_id, RULE_AT_MOST, 0),
@@ -97,7 +97,6 @@ static const struct row table[] = {
 	ROW(PART_TX, fi_tx_attr, size, RULE_AT_MOST, 0),
 	ROW(PART_TX, fi_tx_attr, iov_limit, RULE_AT_MOST, 0),
 	ROW(PART_TX, fi_tx_attr, rma_iov_limit, RULE_AT_MOST, 0),
-	ROW(PART_TX, fi_tx_attr, tclass, RULE_EQUAL, 0),
 	ROW(PART_RX, fi_rx_attr, caps, RULE_SUBSET, FI_TYPE_CAPS),
 	ROW(PART_RX, fi_rx_attr, mode, RULE_NEEDED, FI_TYPE_MODE),
 	ROW(PART_RX, fi_rx_attr, op_flags, RULE_SUBSET, FI_TYPE_OP_FLAGS),
@@ -260,11 +259,23 @@ static const char *check_keys(const struct fi_info *hints, const struct fi_info 
 	return NULL;
 }
 
+static const char *check_tclass(const struct fi_info *hints, const struct fi_info *offer)
+{
+	uint32_t domain = hints->domain_attr ? hints->domain_attr->tclass : FI_TC_UNSPEC;
+	uint32_t tx = hints->tx_attr ? hints->tx_attr->tclass : FI_TC_UNSPEC;
+
+	(void)offer;
+	if (!rvcm_tclass_known(domain))
+		return "domain_attr->tclass: neither a DSCP nor a known label";
+	if (!rvcm_tclass_known(tx))
+		return "tx_attr->tclass: neither a DSCP nor a known label";
+	if (domain && tx && domain != tx)
+		return "tx_attr->tclass: endpoints have the traffic class of their domain";
+	return NULL;
+}
+
 static const char *(*const checks[])(const struct fi_info *hints, const struct fi_info *offer) = {
-	check_names,
-	check_format,
-	check_models,
-	check_keys,
+	check_names, check_format, check_models, check_keys, check_tclass,
 };
 
 bool rvcm_hints_met(const struct fi_info *hints, const struct fi_info *offer,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <rdma/fi_endpoint.h>
+#include "ofi/tclass.h"
 #include "proto/proto.h"
 #include "rvcm/fi_ext_rvcm.h"
 
@@ -150,6 +151,7 @@ void rvcm_offer_narrow(struct rvcm_offer *offer, const struct fi_info *hints)
 		offer->tx.caps = hints->tx_attr->caps;
 	if (hints->rx_attr && hints->rx_attr->caps)
 		offer->rx.caps = hints->rx_attr->caps;
+	offer->tx.tclass = offer->domain.tclass = rvcm_tclass_of(hints);
 	if (hints->addr_format)
 		offer->info.addr_format = hints->addr_format;
 	if (hints->domain_attr)

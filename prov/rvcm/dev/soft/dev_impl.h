@@ -128,7 +128,9 @@ socklen_t rvcm_soft_sock_from_addr(const struct rvcm_addr *addr, struct sockaddr
 void rvcm_soft_sock_to_addr(const struct sockaddr_storage *ss, struct rvcm_addr *addr);
 /* A TCP socket of that family: non-blocking, close-on-exec. Or a negative errno. */
 int rvcm_soft_sock_open(const struct rvcm_addr *addr);
-/* No delay, probes of an idle connection; best effort. */
+/* Packets carry that DSCP; on a listening socket, those of what it accepts too. */
+void rvcm_soft_sock_mark(int fd, uint8_t dscp);
+/* No delay, the DSCP, probes of an idle connection; best effort. */
 void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun);
 /* Ends the connection at once, with a reset; the descriptor stays. */
 void rvcm_soft_sock_break(int fd);

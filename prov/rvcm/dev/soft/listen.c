@@ -42,6 +42,7 @@ static int listen_bind(struct rvcm_dev_listener *listener, struct rvcm_addr *add
 		backlog = LISTEN_BACKLOG_MIN;
 	/* A port whose last connections are in TIME_WAIT may be had again. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	rvcm_soft_sock_mark(fd, listener->dev->tun.dscp);
 	if (bind(fd, (struct sockaddr *)&ss, len) < 0 || listen(fd, backlog) < 0)
 		return -errno;
 	return rvcm_soft_sock_name(fd, &listener->addr);

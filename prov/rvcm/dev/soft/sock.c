@@ -64,6 +64,17 @@ int rvcm_soft_sock_open(const struct rvcm_addr *addr)
 	return fd;
 }
 
+void rvcm_soft_sock_mark(int fd, uint8_t dscp)
+{
+	int tos = dscp << 2; /* the other two bits are ECN's, and TCP's own */
+
+	if (!dscp)
+		return;
+	/* One of them is the socket's; the other does nothing. */
+	(void)setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
+}
+
 void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun)
 {
 	int one = 1;
@@ -79,6 +90,7 @@ void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	rvcm_soft_sock_mark(fd, tun->dscp);
 }
 
 void rvcm_soft_sock_break(int fd)

@@ -50,6 +50,7 @@ static void soft_clamp_all(struct rvcm_soft_tunables *tun)
 	tun->bulk_read_bytes = soft_clamp(tun->bulk_read_bytes, 64, 65536);
 	tun->park_bufs_max = soft_clamp(tun->park_bufs_max, 1, 4096);
 	tun->mpa_revision = soft_clamp(tun->mpa_revision, 1, 2);
+	tun->dscp &= 0x3f;
 	tun->handshakes_max = soft_clamp(tun->handshakes_max, 1, UINT32_MAX);
 }
 

@@ -32,6 +32,7 @@ struct rvcm_soft_tunables {
 	uint32_t keepalive_interval_s; /* between probes [5] */
 	uint32_t mpa_revision; /* of our requests: 1 where a peer knows no other (RFC 5044); 1 has
 				  no IRD and ORD, so one READ is open at a time [2] */
+	uint8_t dscp;          /* of the packets sent, 0 to 63 (RFC 2474) [0] */
 	bool peer_to_peer; /* ask a foreign peer for RFC 6581's, so that it may send first [yes] */
 	uint32_t handshakes_max;    /* requests that wait to be read or answered; one more drops the
 				     oldest that is not whole [4096] */
