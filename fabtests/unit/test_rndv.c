@@ -215,16 +215,41 @@ static void fin_goes_before_what_is_queued(void **state)
 	assert_int_equal(world_send(w, 1, 0, "a", 1, 1, 0, CTX(3)), 0);
 	assert_int_equal(world_send(w, 1, 0, out, 1000, 1, 0, CTX(4)), 0);
 	world_run(w);
-	world_expect(w, 1, CTX(1), OK, 1000); /* it needs nothing of the peer any more */
+	/* Who is told that it has all may never call again, and nobody would send FIN. */
+	world_none(w, 1);
 	world_none(w, 0);
 	w->net.fail_reserve = false;
 	world_run(w);
+	world_expect(w, 1, CTX(1), OK, 1000);
 	world_expect(w, 0, CTX(2), OK, 0);
 	world_expect(w, 1, CTX(3), OK, 0);
 	assert_int_equal(tape.n, 4);
 	assert_int_equal(tape.ops[1], RVCM_MESSAGE_FIN);
 	assert_int_equal(tape.ops[2], RVCM_MESSAGE_EAGER);
 	assert_int_equal(tape.ops[3], RVCM_MESSAGE_RTS);
+	world_close(w);
+}
+
+/* What was read is there, whether or not its sender can be told. */
+static void a_receive_that_waits_for_its_fin_outlives_the_link(void **state)
+{
+	struct tape tape;
+	struct world *w = open_world(&tape);
+	char out[1000], in[1000];
+
+	(void)state;
+	world_fill(out, 1000, 3);
+	assert_int_equal(world_recv(w, 1, in, 1000, ANY, 1, 0, CTX(1)), 0);
+	assert_int_equal(world_send(w, 0, 1, out, 1000, 1, 0, CTX(2)), 0);
+	w->net.fail_reserve = true;
+	world_run(w);
+	world_none(w, 1);
+	fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
+	world_run(w);
+	world_expect(w, 1, CTX(1), OK, 1000);
+	world_check(in, 1000, 3);
+	world_expect(w, 0, CTX(2), RVCM_STATUS_CONNECTION_LOST, 0);
+	w->net.fail_reserve = false;
 	world_close(w);
 }
 
@@ -462,6 +487,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_not_read),
 		cmocka_unit_test(injected_is_announced_from_a_copy),
 		cmocka_unit_test(fin_goes_before_what_is_queued),
+		cmocka_unit_test(a_receive_that_waits_for_its_fin_outlives_the_link),
 		cmocka_unit_test(a_read_that_fails_ends_both_operations),
 		cmocka_unit_test(what_cannot_be_registered_ends),
 		cmocka_unit_test(random_traffic_arrives_in_order),

@@ -150,12 +150,13 @@ static void end_placing(struct rvcm_peer *peer, const struct rvcm_why *why)
 		rvcm_recv_end(peer->ep, recv, why);
 }
 
-static void drop_fins(struct rvcm_peer *peer)
+/* Nobody waits for these FINs any more. */
+static void end_fins(struct rvcm_peer *peer)
 {
 	struct rvcm_list *node;
 
 	while ((node = rvcm_list_pop(&peer->fins)))
-		rvcm_recv_free(peer->ep, rvcm_container_of(node, struct rvcm_recv, node));
+		rvcm_rndv_end(rvcm_container_of(node, struct rvcm_recv, node));
 }
 
 /* Announcements whose data cannot be read any more; what has arrived stays. */
@@ -203,7 +204,7 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	end_sends(&peer->queued, &why);
 	end_placing(peer, &why);
 	end_reading(peer, &why);
-	drop_fins(peer);
+	end_fins(peer);
 	drop_announcements(peer);
 	rvcm_peek_down(peer, cause->status);
 	if (peer->source == RVCM_EP_SOURCE_NONE)
@@ -229,7 +230,7 @@ void rvcm_peer_free(struct rvcm_peer *peer)
 		rvcm_rndv_release(recv);
 		rvcm_recv_end(ep, recv, &why);
 	}
-	drop_fins(peer);
+	end_fins(peer);
 	rvcm_list_for_each_safe (pos, tmp, &peer->held) {
 		struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);
 

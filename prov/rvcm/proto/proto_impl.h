@@ -20,7 +20,7 @@
  *   recv   (match)         posted
  *          peer.placing    matched the beginning of an eager message; its rest is coming
  *          peer.reading    matched an RTS; reads of it may be in flight
- *          peer.fins       completed; its FIN waits for credit
+ *          peer.fins       read, or given up; its FIN waits for credit
  *
  * Each peer has one FIFO: while anything waits for credit (peer.waiting), everything queues; what
  * is control (FIN, EAGER_OFF and _ON) goes before what is queued, since it frees the other side.
@@ -311,8 +311,10 @@ const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg);
 /* Fetch the message that recv is bound to. */
 void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail);
 void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status);
-/* Send recv's FIN and free it. False: no credit. */
+/* Send recv's FIN and end it. False: no credit. */
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv);
+/* Report and free recv, which is on fins. */
+void rvcm_rndv_end(struct rvcm_recv *recv);
 /* Drop recv's registrations. */
 void rvcm_rndv_release(struct rvcm_recv *recv);
 

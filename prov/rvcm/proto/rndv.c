@@ -4,12 +4,13 @@
  * matched, and says so (FIN).
  *
  *   sender    queued -> announced (memory registered, id taken) -> FIN or down -> ended
- *   receiver  posted -> reading (one read per piece of the receive) -> completed, on fins -> FIN
- *             sent -> freed
+ *   receiver  posted -> reading (one read per piece of the receive) -> on fins -> FIN sent,
+ * completed
  *
- * What does not fit the receive is not read. The receive completes before its FIN has left: it
- * needs nothing of the peer any more. A registration lives exactly as long as somebody may use it:
- * the sender's until FIN, the receiver's until its last read has ended.
+ * What does not fit the receive is not read. The receive completes when its FIN has left, though it
+ * needs nothing of the peer any more: whoever has all that it waits for may never call again, and
+ * the sender would wait for a FIN that waits for credit. A registration lives exactly as long as
+ * somebody may use it: the sender's until FIN, the receiver's until its last read has ended.
  */
 #include <assert.h>
 #include <errno.h>
@@ -110,14 +111,12 @@ void rvcm_rndv_release(struct rvcm_recv *recv)
 	}
 }
 
-/* No read is in flight: the receive has ended one way or the other. */
+/* No read is in flight: the receive has ended one way or the other, and is over with its FIN. */
 static void finish(struct rvcm_recv *recv)
 {
 	struct rvcm_peer *peer = recv->peer;
-	struct rvcm_why why = { .status = recv->status, .err = recv->err };
 
 	rvcm_rndv_release(recv);
-	rvcm_recv_report(peer->ep, recv, &why);
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->fins, &recv->node);
 	if (!peer->waiting)
@@ -216,6 +215,13 @@ bool rvcm_rndv_send_fin(struct rvcm_recv *recv)
 	rvcm_le32_put(fin->status, recv->status);
 	rvcm_le32_put(fin->reserved, 0);
 	rvcm_path_commit(peer->path, bytes, RVCM_PATH_SOON);
-	rvcm_recv_free(peer->ep, recv);
+	rvcm_rndv_end(recv);
 	return true;
+}
+
+void rvcm_rndv_end(struct rvcm_recv *recv)
+{
+	struct rvcm_why why = { .status = recv->status, .err = recv->err };
+
+	rvcm_recv_end(recv->peer->ep, recv, &why);
 }
