@@ -289,6 +289,122 @@ static void each_reply_has_its_beginning(void **state)
 	}
 }
 
+/* -- the first frame, again ------------------------------------------------------------------ */
+
+/* A WRITE of nothing, as above, is asked for. */
+static void dialled_peer_to_peer(struct soft_peer *p, uint8_t first[20])
+{
+	static const uint8_t reply[] = { REP, 0x10, 2, 0, 4, 0x80, 2, 0x80, 32 };
+	struct rvcm_soft_tunables tun;
+
+	rvcm_soft_tunables_init(&tun);
+	tun.rtr_again_ms = 1;
+	dialled(p, &tun, request_2, sizeof(request_2), reply, sizeof(reply));
+	soft_peer_event(p, RVCM_DEV_EVENT_ESTABLISHED);
+	soft_peer_read(p, first, 20);
+}
+
+static void attach(struct soft_peer *p)
+{
+	assert_int_equal(p->ops->attach(p->qp), 0);
+	p->attached = true;
+}
+
+/* It is told the same n times more. */
+static void told_again(struct soft_peer *p, const uint8_t first[20], int n)
+{
+	uint8_t again[20];
+
+	for (int i = 0; i < n; i++) {
+		soft_peer_read(p, again, sizeof(again));
+		assert_memory_equal(again, first, sizeof(again));
+	}
+}
+
+/* A connection that stood before is told by now, if it is: one that stands only now has been. */
+static void outlast(struct soft_peer *p)
+{
+	struct soft_peer later;
+	uint8_t first[20];
+
+	dialled_peer_to_peer(&later, first);
+	attach(&later);
+	told_again(&later, first, 4);
+	soft_peer_close(&later);
+	for (int i = 0; i < 20; i++)
+		soft_peer_pump(p);
+}
+
+/* The next that the peer gets is this. */
+static void next_is_a_send(struct soft_peer *p)
+{
+	static struct soft_peer_frame frame;
+	struct rvcm_dev_wr wr = { .op = RVCM_DEV_OP_SEND, .flags = RVCM_DEV_WR_SIGNALED };
+
+	assert_int_equal(p->ops->post(p->qp, &wr), 0);
+	soft_peer_take(p, &frame);
+	assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_SEND);
+}
+
+/* Four times, and not before data can say it. */
+static void who_is_silent_is_told_again(void **state)
+{
+	struct soft_peer p;
+	uint8_t first[20];
+
+	(void)state;
+	dialled_peer_to_peer(&p, first);
+	outlast(&p);
+	attach(&p);
+	told_again(&p, first, 4);
+	outlast(&p);
+	next_is_a_send(&p);
+	soft_peer_close(&p);
+}
+
+static void who_speaks_is_not_told_again(void **state)
+{
+	struct soft_peer p;
+	uint8_t first[20];
+
+	(void)state;
+	dialled_peer_to_peer(&p, first);
+	soft_peer_send(&p, "x", 1);
+	attach(&p);
+	assert_int_equal(soft_peer_wc(&p).status, RVCM_STATUS_OK);
+	outlast(&p);
+	next_is_a_send(&p);
+	soft_peer_close(&p);
+}
+
+/* Between the segments of a message nothing comes. */
+static void a_message_is_not_interrupted(void **state)
+{
+	static uint8_t bytes[16 << 20];
+	static struct soft_peer_frame frame;
+	struct rvcm_dev_sge sge = { .addr = bytes, .length = sizeof(bytes) };
+	struct rvcm_dev_wr wr = { .op = RVCM_DEV_OP_SEND, .sge = &sge, .n_sge = 1 };
+	struct rvcm_dev_mr_attr attr = { .addr = bytes, .length = sizeof(bytes) };
+	struct soft_peer p;
+	uint8_t first[20];
+
+	(void)state;
+	dialled_peer_to_peer(&p, first);
+	attach(&p);
+	assert_int_equal(p.ops->mr_reg(p.dev, &attr, &sge.mr), 0);
+	assert_int_equal(p.ops->post(p.qp, &wr), 0);
+	outlast(&p); /* more than a socket holds: it is under way still */
+	do
+		soft_peer_take(&p, &frame);
+	while (frame.hdr.opcode != RVCM_SOFT_WIRE_SEND); /* told again before the post */
+	while (!frame.hdr.last) {
+		soft_peer_take(&p, &frame);
+		assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_SEND);
+	}
+	p.ops->mr_dereg(sge.mr);
+	soft_peer_close(&p);
+}
+
 /* What the reply wants cannot be had: TERMINATE (RFC 6581 section 8), and no connection. */
 static const struct refusal {
 	uint8_t reply[24];
@@ -368,6 +484,9 @@ int main(void)
 		cmocka_unit_test(a_foreign_opener_sends_first),
 		cmocka_unit_test(our_own_kind_waits_for_nobody),
 		cmocka_unit_test(each_reply_has_its_beginning),
+		cmocka_unit_test(who_is_silent_is_told_again),
+		cmocka_unit_test(who_speaks_is_not_told_again),
+		cmocka_unit_test(a_message_is_not_interrupted),
 		cmocka_unit_test(what_cannot_be_had_is_terminated),
 		cmocka_unit_test(revision_1_opens_as_well),
 	};

@@ -39,5 +39,6 @@ void actor_connect(struct actor *a, size_t request_bytes, size_t answer_bytes)
 		a->ops->accept(a, answer, answer_bytes);
 	}
 	peers_tell(a->p, &a->here, sizeof(a->here));
+	a->ops->idle(a); /* the device may have something to say before the other side is there */
 	peers_hear(a->p, &a->there, sizeof(a->there));
 }

@@ -43,13 +43,6 @@ void peers_hear(struct peers *p, void *data, size_t bytes)
 		die("the other side says nothing more");
 }
 
-bool peers_speaks(struct peers *p, int timeout_ms)
-{
-	struct pollfd fd = { .fd = p->fd, .events = POLLIN };
-
-	return poll(&fd, 1, timeout_ms) == 1;
-}
-
 void peers_sync(struct peers *p)
 {
 	char c = 0;

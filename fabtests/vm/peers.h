@@ -61,8 +61,6 @@ struct peers_test {
 
 /* Waits until the other side has come to its sync, too. */
 void peers_sync(struct peers *p);
-/* Does it say something within this time? Nothing is taken. */
-bool peers_speaks(struct peers *p, int timeout_ms);
 void peers_tell(struct peers *p, const void *data, size_t bytes);
 void peers_hear(struct peers *p, void *data, size_t bytes);
 

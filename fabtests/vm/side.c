@@ -69,7 +69,6 @@ void side_tunables(struct rvcm_soft_tunables *tun, bool crc)
 {
 	rvcm_soft_tunables_init(tun);
 	tun->crc = crc;
-	tun->peer_to_peer = false;
 }
 
 void side_open(struct side *s, const char *address, const struct rvcm_soft_tunables *tun)

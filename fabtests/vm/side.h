@@ -42,11 +42,7 @@ struct side {
 /* Ends the process with status 1. */
 void side_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/*
- * Tunables for a peer that may be siw: without peer-to-peer mode. siw begins to listen for its
- * first frame a moment after it has sent its reply, and what comes between is not seen until more
- * comes.
- */
+/* The defaults, and whether to ask for CRCs. */
 void side_tunables(struct rvcm_soft_tunables *tun, bool crc);
 /* The device with this address, numeric. tun NULL = defaults. */
 void side_open(struct side *s, const char *address, const struct rvcm_soft_tunables *tun);

@@ -31,6 +31,7 @@ static const struct round rounds[] = {
 	{ { .name = "MPA revision 1", .siw_revision = 1 }, CM },
 	{ { .name = "peer-to-peer", .siw_revision = 2, .siw_p2p = true }, DATA },
 	{ { .name = "peer-to-peer", .siw_revision = 2, .siw_p2p = true }, CM },
+	{ { .name = "peer-to-peer wanted by soft", .p2p = true, .siw_revision = 2 }, DATA },
 	{ { .name = "peer-to-peer wanted by soft", .p2p = true, .siw_revision = 2 }, RTR },
 	{ { .name = "CRC wanted and forbidden",
 	    .crc = true,

@@ -150,18 +150,13 @@ const size_t test_siw_cm_count = sizeof(test_siw_cm) / sizeof(test_siw_cm[0]);
 
 /* -- the first frame, ready to receive ------------------------------------------------------- */
 
-#define WORDS 64
-
-/* Our first frame, which the device sends, may escape siw (see side.h): then say more. */
+/* Nobody says anything: the connection stands for siw by what our device says of itself. */
 static void rtr_opener(struct actor *a)
 {
 	peers_sync(a->p);
 	a->ops->dial(a, NULL, 0);
 	a->ops->established(a, NULL, 0);
-	for (int i = 0; i < WORDS && !peers_speaks(a->p, 500); i++) {
-		a->ops->post(a, ACTOR_SEND, 0, 1, 0, 0);
-		a->ops->expect(a, ACTOR_SEND);
-	}
+	a->ops->idle(a);
 	peers_sync(a->p);
 }
 
@@ -170,14 +165,12 @@ static void rtr_listener(struct actor *a)
 	a->ops->listen(a);
 	peers_sync(a->p);
 	a->ops->request(a, NULL, 0);
-	for (int i = 0; i < WORDS; i++)
-		a->ops->recv(a, 0, 1);
 	a->ops->accept(a, NULL, 0);
 	peers_sync(a->p);
 }
 
 const struct peers_test test_siw_rtr[] = {
-	{ .name = "siw is established by our first frame",
+	{ .name = "siw is established by our first frame, or the next",
 	  .opener = rtr_opener,
 	  .listener = rtr_listener,
 	  .only = PEERS_SOFT_OPENS },

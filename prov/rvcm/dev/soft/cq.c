@@ -89,7 +89,7 @@ int rvcm_soft_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq *
 	cq->depth = depth < 1 ? 1 : depth > dev->attr.cq_depth_max ? dev->attr.cq_depth_max : depth;
 	rvcm_list_init(&cq->qps);
 	rvcm_list_init(&cq->busy);
-	rvcm_list_init(&cq->finishing);
+	rvcm_list_init(&cq->asked);
 	atomic_init(&cq->kicked, false);
 	cq->epfd = -1;
 	cq->kick_fd = -1;
@@ -353,10 +353,14 @@ static void cq_take_kick(struct rvcm_soft_cq *cq)
 	/* Cleared after the eventfd and before looking: a kick from now on sets both again. */
 	atomic_exchange_explicit(&cq->kicked, false, memory_order_acq_rel);
 	rvcm_lock_acquire(&dev->lock);
-	while ((node = rvcm_list_pop(&cq->finishing))) {
-		struct rvcm_soft_qp *qp = rvcm_list_entry(node, struct rvcm_soft_qp, finish_node);
+	while ((node = rvcm_list_pop(&cq->asked))) {
+		struct rvcm_soft_qp *qp = rvcm_list_entry(node, struct rvcm_soft_qp, asked_node);
 
-		qp->tx.finish = true;
+		if (qp->asked & RVCM_SOFT_ASK_FINISH)
+			qp->tx.finish = true;
+		if (qp->asked & RVCM_SOFT_ASK_RTR)
+			rvcm_soft_rtr_repeat(qp);
+		qp->asked = 0;
 		rvcm_soft_cq_busy(qp);
 	}
 	rvcm_lock_release(&dev->lock);

@@ -245,6 +245,13 @@ struct rvcm_dev_listener {
 struct rvcm_dev_req {
 	struct rvcm_soft_src src;
 	struct rvcm_soft_dev *dev;
+/* -- the ready-to-receive message, again (rtr.c) -------------------------------------------- */
+
+/* Control: our first frame was such a message. */
+void rvcm_soft_rtr_watch(struct rvcm_soft_qp *qp);
+/* Data, asked by control: if nothing came from the peer yet, say it again. */
+void rvcm_soft_rtr_repeat(struct rvcm_soft_qp *qp);
+
 	struct rvcm_dev_listener *listener; /* until reported */
 	struct rvcm_list node;              /* dev->reqs */
 	struct rvcm_soft_note note;

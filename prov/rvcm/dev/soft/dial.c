@@ -264,6 +264,8 @@ static void dial_hung_up(struct rvcm_soft_qp *qp)
 	if (n < 0 && errno == EAGAIN)
 		return;
 	rvcm_soft_cm_unwatch(qp->dev, &qp->src);
+	if (qp->opener && link->rtr)
+		rvcm_soft_rtr_watch(qp);
 	if (n > 0 && rvcm_soft_qp_now(qp) == RVCM_DEV_QP_RTS)
 		return; /* what the peer sent before waits for attach, and so does its end */
 	if (atomic_load_explicit(&qp->silent, memory_order_relaxed))

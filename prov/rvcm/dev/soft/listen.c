@@ -307,7 +307,7 @@ int rvcm_soft_listen_accept(struct rvcm_dev_req *req, struct rvcm_dev_qp *base,
 	qp->fd = req->src.fd;
 	qp->peer = req->peer;
 	/* RFC 5044 section 7.1.2 rule 4: the first FPDU is the opener's. */
-	qp->tx.held = !link.own_kind;
+	qp->tx.awaited = link.own_kind ? RVCM_SOFT_AWAITED_NOT : RVCM_SOFT_AWAITED_TO_SEND;
 	req->src.fd = -1;
 	rvcm_soft_dial_established(qp, &link);
 out:

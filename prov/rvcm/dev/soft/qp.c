@@ -40,7 +40,7 @@ static void qp_init(struct rvcm_soft_qp *qp, struct rvcm_soft_dev *dev,
 	rvcm_list_init(&qp->pool_node);
 	rvcm_list_init(&qp->srq_node);
 	rvcm_list_init(&qp->note.node);
-	rvcm_list_init(&qp->finish_node);
+	rvcm_list_init(&qp->asked_node);
 	rvcm_list_init(&qp->standing);
 	rvcm_timer_init(&qp->timer, NULL);
 	atomic_init(&qp->state, RVCM_DEV_QP_INIT);
@@ -162,25 +162,35 @@ static void qp_abandon(struct rvcm_soft_qp *qp)
 
 int rvcm_soft_qp_disconnect(struct rvcm_dev_qp *base)
 {
+bool rvcm_soft_qp_ask(struct rvcm_soft_qp *qp, enum rvcm_soft_ask what)
+{
+	bool attached;
+
+	rvcm_lock_acquire(&qp->dev->lock);
+	attached = qp->attached;
+	if (attached) {
+		qp->asked |= what;
+		if (rvcm_list_empty(&qp->asked_node))
+			rvcm_list_add_tail(&qp->cq->asked, &qp->asked_node);
+	}
+	rvcm_lock_release(&qp->dev->lock);
+	if (attached)
+		rvcm_soft_cq_kick(qp->cq);
+	return attached;
+}
+
 	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
 	enum rvcm_soft_fsm_action action = rvcm_soft_qp_step(qp, RVCM_SOFT_FSM_DISCONNECT, NULL);
-	bool attached;
 
 	if (action == RVCM_SOFT_FSM_ABANDON)
 		qp_abandon(qp);
 	if (action != RVCM_SOFT_FSM_FINISH)
 		return 0;
+	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
 	rvcm_timer_init(&qp->timer, qp_close_timeout);
 	rvcm_soft_cm_timer(qp->dev, &qp->timer, qp->dev->tun.close_timeout_ms);
-	rvcm_lock_acquire(&qp->dev->lock);
-	attached = qp->attached;
-	if (attached && rvcm_list_empty(&qp->finish_node))
-		rvcm_list_add_tail(&qp->cq->finishing, &qp->finish_node);
-	rvcm_lock_release(&qp->dev->lock);
 	/* If it is attached only now, attach finds the state and finishes by itself. */
-	if (attached)
-		rvcm_soft_cq_kick(qp->cq);
-	else
+	if (!rvcm_soft_qp_ask(qp, RVCM_SOFT_ASK_FINISH))
 		(void)shutdown(qp->fd, SHUT_WR);
 	return 0;
 }
@@ -255,7 +265,8 @@ void rvcm_soft_qp_detach(struct rvcm_dev_qp *base)
 	rvcm_list_del(&qp->srq_node);
 	rvcm_lock_acquire(&qp->dev->lock);
 	qp->attached = false;
-	rvcm_list_del(&qp->finish_node);
+	rvcm_list_del(&qp->asked_node);
+	qp->asked = 0;
 	rvcm_lock_release(&qp->dev->lock);
 	qp->bound = false;
 	if (!qp->in_cq)

@@ -163,7 +163,7 @@ static int rx_place(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *frame
 	rx->stalled = rc < 0;
 	if (!rc) {
 		rx->r += frame->fpdu_bytes;
-		qp->tx.held = false;
+		qp->tx.awaited = RVCM_SOFT_AWAITED_NOT;
 	}
 	return rc;
 }
@@ -292,7 +292,7 @@ static int rx_end_direct(struct rvcm_soft_qp *qp)
 	}
 	rx->r += trailer;
 	rx->direct = false;
-	qp->tx.held = false;
+	qp->tx.awaited = RVCM_SOFT_AWAITED_NOT;
 	rc = rvcm_soft_place_close(qp, &rx->frame);
 	if (rc)
 		return qp->dead ? rc : rx_wrong(qp, &rx->frame);

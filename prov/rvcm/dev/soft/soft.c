@@ -22,6 +22,7 @@ void rvcm_soft_tunables_init(struct rvcm_soft_tunables *tun)
 		.keepalive_interval_s = 5,
 		.mpa_revision = 2,
 		.peer_to_peer = true,
+		.rtr_again_ms = 1000,
 		.handshakes_max = 4096,
 		.reads_max = 32,
 		.segment_bytes_max = 65472,
@@ -51,6 +52,7 @@ static void soft_clamp_all(struct rvcm_soft_tunables *tun)
 	tun->park_bufs_max = soft_clamp(tun->park_bufs_max, 1, 4096);
 	tun->mpa_revision = soft_clamp(tun->mpa_revision, 1, 2);
 	tun->dscp &= 0x3f;
+	tun->rtr_again_ms = soft_clamp(tun->rtr_again_ms, 1, 3600000);
 	tun->handshakes_max = soft_clamp(tun->handshakes_max, 1, UINT32_MAX);
 }
 

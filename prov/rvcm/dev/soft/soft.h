@@ -34,6 +34,8 @@ struct rvcm_soft_tunables {
 				  no IRD and ORD, so one READ is open at a time [2] */
 	uint8_t dscp;          /* of the packets sent, 0 to 63 (RFC 2474) [0] */
 	bool peer_to_peer; /* ask a foreign peer for RFC 6581's, so that it may send first [yes] */
+	uint32_t rtr_again_ms;      /* what tells it so is sent again if nothing came by then: rtr.c
+				       [1000] */
 	uint32_t handshakes_max;    /* requests that wait to be read or answered; one more drops the
 				     oldest that is not whole [4096] */
 	uint32_t reads_max;         /* READs open at a time, each way: ORD and IRD [32] */

@@ -46,9 +46,8 @@ struct rvcm_soft_cq {
 	uint32_t promised; /* flushes that attached QPs may need at once */
 	struct rvcm_list qps;
 	uint32_t n_qps;
-	struct rvcm_list busy; /* QPs to be served whatever epoll says */
-	struct rvcm_list
-		finishing; /* QPs (finish_node) that control wants finished; under dev->lock */
+	struct rvcm_list busy;  /* QPs to be served whatever epoll says */
+	struct rvcm_list asked; /* QPs (asked_node) of which control wants something; dev->lock */
 	int epfd;
 	int kick_fd;        /* an eventfd in epfd */
 	int timer_fd;       /* a timerfd in epfd, -1 = not needed so far */
@@ -225,6 +224,13 @@ struct rvcm_soft_responses {
 	uint32_t posted;
 };
 
+/* What the peer's first frame is awaited for. */
+enum rvcm_soft_awaited {
+	RVCM_SOFT_AWAITED_NOT,     /* it is not, or it came */
+	RVCM_SOFT_AWAITED_TO_SEND, /* nothing may be sent before */
+	RVCM_SOFT_AWAITED_AS_SIGN, /* until then ours may not have been seen */
+};
+
 /*
  * The stream's outgoing end. Frames are built into iov: headers, trailers and short payloads in
  * stage, long payloads where they are. queued and sent count the stream's bytes.
@@ -242,7 +248,7 @@ struct rvcm_soft_tx {
 	bool segments_built;  /* all but its immediate is */
 	bool response_open;   /* and it is a read response */
 	bool blocked;         /* the socket takes no more for now */
-	bool held;            /* the peer has to send first */
+	uint8_t awaited;      /* enum rvcm_soft_awaited */
 	bool finish;          /* end the stream when all is sent */
 	bool finished;        /* done so */
 	int err;              /* positive: the socket failed; reading goes on to its end */
@@ -481,7 +487,8 @@ struct rvcm_soft_qp {
 
 	/* both, under dev->lock */
 	bool attached;
-	struct rvcm_list finish_node; /* cq->finishing: data is to finish the stream */
+	struct rvcm_list asked_node; /* cq->asked: data is to do what asked says */
+	uint32_t asked;              /* enum rvcm_soft_ask */
 	struct rvcm_soft_note note;
 	uint32_t note_bits;
 	struct rvcm_soft_end end;
@@ -497,6 +504,7 @@ struct rvcm_soft_qp {
 	struct rvcm_addr peer;
 	bool tcp_up; /* connecting: TCP is, MPA is not */
 	bool opener;
+	uint8_t rtr_repeats;  /* of our ready-to-receive message, so far */
 	size_t private_bytes; /* of the request to be sent, in shake.buf; then of the reply's */
 	const void *private_data;
 	struct rvcm_soft_shake shake;
@@ -527,6 +535,15 @@ void rvcm_soft_qp_put(struct rvcm_soft_qp *qp);
  */
 enum rvcm_soft_fsm_action rvcm_soft_qp_step(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
 					    const struct rvcm_soft_end *end);
+
+/* What control wants of data, for a QP that is attached. */
+enum rvcm_soft_ask {
+	RVCM_SOFT_ASK_FINISH = 1u << 0, /* end the stream when all is sent */
+	RVCM_SOFT_ASK_RTR = 1u << 1,    /* rvcm_soft_rtr_repeat */
+};
+
+/* Control: false = it is not attached. */
+bool rvcm_soft_qp_ask(struct rvcm_soft_qp *qp, enum rvcm_soft_ask what);
 
 /* What an errno of the socket (positive) means for a connection that stood. */
 enum rvcm_status rvcm_soft_qp_lost_status(int err);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The stream's outgoing end: work requests and read responses become frames, frames become pieces
- *of an iovec, and one system call takes as many pieces as the socket has room for.
+ * of an iovec, and one system call takes as many pieces as the socket has room for.
  *
  * Headers and trailers lie in the stage buffer; a short payload is copied between them, so that
- *small frames are one piece, however many; a long one is sent from where it lies. The trailer of
- *one frame and the header of the next are neighbours in the stage, so a long message costs two
- *pieces a frame.
+ * small frames are one piece, however many; a long one is sent from where it lies. The trailer of
+ * one frame and the header of the next are neighbours in the stage, so a long message costs two
+ * pieces a frame.
  *
  * Messages are not mixed: one that was begun is built to its end before another, since a receiver
- *may keep one context for all that is tagged (the kernel's siw does). Between messages read
- *responses go first: the peer waits for them, while our own requests can only add to the traffic.
+ * may keep one context for all that is tagged (the kernel's siw does). Between messages read
+ * responses go first: the peer waits for them, while our own requests can only add to the traffic.
  *
  * What an RDMA READ fence or the peer's IRD holds up holds up all behind it: the queue is in order.
  *
@@ -345,7 +345,7 @@ static bool tx_build_wr(struct rvcm_soft_qp *qp)
 void rvcm_soft_tx_build(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_tx *tx = &qp->tx;
-	bool more = !tx->err && !tx->held;
+	bool more = !tx->err && tx->awaited != RVCM_SOFT_AWAITED_TO_SEND;
 
 	while (more) {
 		bool response = qp->responses.built != qp->responses.posted;
