@@ -47,7 +47,7 @@ static bool fails(const char *name, int err)
 	return true;
 }
 
-#define EPOLL_ADD 1 /* EPOLL_CTL_ADD; the other operations need nothing that could be out */
+#define EPOLL_MOD 3 /* EPOLL_CTL_MOD; the other operations may fail */
 
 /* dlsym gives what the name is defined as next: the C library's, or a sanitizer's before it. */
 #define FAILSYS_IF(may, ret, name, err, params, args)                    \
@@ -82,7 +82,7 @@ FAILSYS(ptrdiff_t, recv, ECONNRESET, (int fd, void *buf, size_t bytes, int flags
 	(fd, buf, bytes, flags))
 FAILSYS(ptrdiff_t, recvmsg, ETIMEDOUT, (int fd, void *msg, int flags), (fd, msg, flags))
 FAILSYS(int, epoll_create1, EMFILE, (int flags), (flags))
-FAILSYS_IF(op == EPOLL_ADD, int, epoll_ctl, ENOSPC, (int epfd, int op, int fd, void *event),
+FAILSYS_IF(op != EPOLL_MOD, int, epoll_ctl, ENOSPC, (int epfd, int op, int fd, void *event),
 	   (epfd, op, fd, event))
 FAILSYS(int, epoll_wait, EINTR, (int epfd, void *events, int max, int timeout),
 	(epfd, events, max, timeout))

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys
 	(void)subsys;
 	(void)func;
 	(void)line;
-	(void)text;
+	snprintf(p->warning, sizeof(p->warning), "%s", text);
 	p->n_warnings++;
 }
 

@@ -38,6 +38,7 @@ struct soft_peer {
 	uint32_t n_wcs;
 	uint32_t n_taken;
 	uint32_t n_warnings; /* log lines at warn level */
+	char warning[512];   /* the last of them */
 };
 
 /* Opens the device and its CQ; fails the test if there is no loopback. tun NULL = defaults. */

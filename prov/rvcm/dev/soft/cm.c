@@ -3,7 +3,8 @@
  * The control side's loop: one epoll set of listeners, half-open handshakes and connections that
  * are not attached, a timerfd for their time-outs, and an eventfd for what the data side reports.
  *
- * One event at a time is taken from the set: handling it may free what another one points at.
+ * One event at a time is taken from the set: handling it may free what another one points at. Of
+ * sockets that are ready again and again a call takes so many, and leaves the rest to the next.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -12,6 +13,8 @@
 
 #include "base/clock.h"
 #include "dev/soft/soft_impl.h"
+
+#define CM_ROUNDS_MAX 256
 
 int rvcm_soft_cm_fd(struct rvcm_dev *dev)
 {
@@ -22,7 +25,11 @@ int rvcm_soft_cm_watch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, uin
 {
 	struct epoll_event ev = { .events = events, .data.ptr = src };
 
-	return epoll_ctl(dev->cm_epfd, EPOLL_CTL_ADD, src->fd, &ev) < 0 ? -errno : 0;
+	int rc = epoll_ctl(dev->cm_epfd, EPOLL_CTL_ADD, src->fd, &ev);
+
+	if (rc < 0 && errno == EEXIST) /* for another src, which could not let go of it */
+		rc = epoll_ctl(dev->cm_epfd, EPOLL_CTL_MOD, src->fd, &ev);
+	return rc < 0 ? -errno : 0;
 }
 
 void rvcm_soft_cm_rewatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, uint32_t events)
@@ -32,9 +39,10 @@ void rvcm_soft_cm_rewatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, 
 	(void)epoll_ctl(dev->cm_epfd, EPOLL_CTL_MOD, src->fd, &ev);
 }
 
-void rvcm_soft_cm_unwatch(struct rvcm_soft_dev *dev, const struct rvcm_soft_src *src)
+void rvcm_soft_cm_unwatch(struct rvcm_soft_dev *dev, int fd)
 {
-	(void)epoll_ctl(dev->cm_epfd, EPOLL_CTL_DEL, src->fd, NULL);
+	if (fd >= 0)
+		(void)epoll_ctl(dev->cm_epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* Have the timerfd expire with the earliest timer. */
@@ -98,11 +106,12 @@ int rvcm_soft_cm_poll(struct rvcm_dev *base, struct rvcm_dev_event *ev)
 	struct rvcm_soft_dev *dev = rvcm_soft_dev_of(base);
 	struct epoll_event ready;
 
-	for (;;) {
+	for (int i = 0; i < CM_ROUNDS_MAX; i++) {
 		if (rvcm_soft_event_next(dev, ev))
 			return 1;
 		if (epoll_wait(dev->cm_epfd, &ready, 1, 0) != 1)
 			return 0;
 		cm_dispatch(dev, ready.data.ptr);
 	}
+	return rvcm_soft_event_next(dev, ev);
 }

@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/ring.h"
+#include "base/throttle.h"
 #include "base/timer.h"
 #include "dev/dev.h"
 #include "dev/soft/fsm.h"
@@ -82,6 +83,15 @@ struct rvcm_soft_src {
 	int fd; /* -1 = none */
 };
 
+/* What is said at warn level now and then, however often it happens (complain.c). */
+enum rvcm_soft_complaint {
+	RVCM_SOFT_COMPLAINT_STRANGER, /* who connects and is no peer */
+	RVCM_SOFT_COMPLAINT_CROWD,    /* too many of them */
+	RVCM_SOFT_COMPLAINT_ACCEPT,   /* limits: of descriptors, ports, memory */
+	RVCM_SOFT_COMPLAINT_CONNECT,
+	RVCM_SOFT_COMPLAINTS,
+};
+
 struct rvcm_soft_dev {
 	struct rvcm_dev base;
 	struct rvcm_soft_tunables tun;
@@ -97,8 +107,7 @@ struct rvcm_soft_dev {
 	struct rvcm_list listeners;
 	struct rvcm_list reqs; /* being read, reported or waiting for an answer */
 	uint32_t n_reqs;
-	bool starved;               /* the last connection could not be accepted */
-	bool crowded;               /* requests were dropped since one was whole */
+	struct rvcm_throttle complaints[RVCM_SOFT_COMPLAINTS];
 	struct rvcm_list lingering; /* sockets that are over here: linger.c */
 	uint32_t n_lingering;
 	uint8_t private_data[RVCM_SOFT_MPA_PRIVATE_BYTES_MAX]; /* of the event last reported */
@@ -117,6 +126,11 @@ static inline struct rvcm_soft_dev *rvcm_soft_dev_of(struct rvcm_dev *dev)
 {
 	return (struct rvcm_soft_dev *)dev;
 }
+
+/* -- complaints (complain.c): control ------------------------------------------------------- */
+
+void rvcm_soft_complain(struct rvcm_soft_dev *dev, enum rvcm_soft_complaint what, const char *fmt,
+			...) __attribute__((format(printf, 3, 4)));
 
 /* -- interface addresses (ifaddr.c) --------------------------------------------------------- */
 
@@ -231,6 +245,13 @@ void rvcm_soft_silence_watch(struct rvcm_soft_qp *qp);
 bool rvcm_soft_silence_judge(uint64_t *since_ns, uint32_t attempts, uint64_t heard_ns,
 			     uint64_t now_ns, uint64_t limit_ns);
 
+/* -- the ready-to-receive message, again (rtr.c) -------------------------------------------- */
+
+/* Control: our first frame was such a message. */
+void rvcm_soft_rtr_watch(struct rvcm_soft_qp *qp);
+/* Data, asked by control: if nothing came from the peer yet, say it again. */
+void rvcm_soft_rtr_repeat(struct rvcm_soft_qp *qp);
+
 /* -- connection management (cm.c, listen.c, dial.c): control -------------------------------- */
 
 struct rvcm_dev_listener {
@@ -245,13 +266,6 @@ struct rvcm_dev_listener {
 struct rvcm_dev_req {
 	struct rvcm_soft_src src;
 	struct rvcm_soft_dev *dev;
-/* -- the ready-to-receive message, again (rtr.c) -------------------------------------------- */
-
-/* Control: our first frame was such a message. */
-void rvcm_soft_rtr_watch(struct rvcm_soft_qp *qp);
-/* Data, asked by control: if nothing came from the peer yet, say it again. */
-void rvcm_soft_rtr_repeat(struct rvcm_soft_qp *qp);
-
 	struct rvcm_dev_listener *listener; /* until reported */
 	struct rvcm_list node;              /* dev->reqs */
 	struct rvcm_soft_note note;
@@ -263,10 +277,15 @@ void rvcm_soft_rtr_repeat(struct rvcm_soft_qp *qp);
 };
 
 int rvcm_soft_cm_fd(struct rvcm_dev *dev);
+/* As dev.h says; it may return 0 early, and then rvcm_soft_cm_fd is readable still. */
 int rvcm_soft_cm_poll(struct rvcm_dev *dev, struct rvcm_dev_event *ev);
 int rvcm_soft_cm_watch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, uint32_t events);
 void rvcm_soft_cm_rewatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, uint32_t events);
-void rvcm_soft_cm_unwatch(struct rvcm_soft_dev *dev, const struct rvcm_soft_src *src);
+/*
+ * Before fd is closed, too, whoever watched it: a socket that a fork has given a child lives on
+ * when we close ours, and would be reported for ever. -1, and one that nobody watches, are allowed.
+ */
+void rvcm_soft_cm_unwatch(struct rvcm_soft_dev *dev, int fd);
 void rvcm_soft_cm_timer(struct rvcm_soft_dev *dev, struct rvcm_timer *timer, uint64_t after_ms);
 
 int rvcm_soft_listen_open(struct rvcm_dev *dev, struct rvcm_addr *addr, int backlog, void *ctx,

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/limit.h"
 #include "base/log.h"
 #include "dev/soft/soft_impl.h"
 
@@ -59,9 +60,20 @@ static const struct {
 static void dial_hang_up(struct rvcm_soft_qp *qp)
 {
 	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
+	rvcm_soft_cm_unwatch(qp->dev, qp->fd);
 	rvcm_soft_sock_close(qp->fd, false);
 	qp->fd = -1;
 	qp->src.fd = -1;
+}
+
+/* A limit of this process or host, which all attempts meet until somebody raises it. err: positive.
+ */
+static void dial_starve(struct rvcm_soft_dev *dev, int err)
+{
+	char text[RVCM_LIMIT_TEXT_MAX];
+
+	rvcm_soft_complain(dev, RVCM_SOFT_COMPLAINT_CONNECT, "cannot connect for now: %s",
+			   rvcm_limit_text(err, text));
 }
 
 /* err: positive. */
@@ -76,6 +88,8 @@ static void dial_fail(struct rvcm_soft_qp *qp, int err)
 	end = dial_ends[i].end;
 	end.err = err;
 	qp->private_bytes = 0;
+	if (err == EADDRNOTAVAIL)
+		dial_starve(qp->dev, err);
 	rvcm_info(RVCM_LOG_EP_CTRL, "%s: no connection to %s: %s (errno %d)",
 		  qp->dev->base.attr.name, rvcm_addr_format(&qp->peer, name, sizeof(name)),
 		  rvcm_status_text(end.status), err);
@@ -131,8 +145,10 @@ int rvcm_soft_dial_connect(struct rvcm_dev_qp *base, const struct rvcm_addr *pee
 	    rvcm_soft_qp_now(qp) != RVCM_DEV_QP_INIT)
 		return -EINVAL;
 	rc = rvcm_soft_sock_open(&dev->base.attr.addr);
-	if (rc < 0)
+	if (rc < 0) {
+		dial_starve(dev, -rc);
 		return rc;
+	}
 	qp->fd = rc;
 	qp->src.fd = rc;
 	qp->peer = *peer;
@@ -221,7 +237,7 @@ static void dial_reply(struct rvcm_soft_qp *qp)
 	rvcm_soft_shake_request(&qp->dev->tun, &own);
 	rvcm_soft_shake_agree(&own, &reply, marked, &qp->dev->tun, &link);
 	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
-	rvcm_soft_cm_unwatch(qp->dev, &qp->src);
+	rvcm_soft_cm_unwatch(qp->dev, qp->fd);
 	rc = rvcm_soft_shake_begin(qp->fd, &link);
 	if (link.term)
 		dial_terminate(qp, &link);
@@ -248,6 +264,8 @@ void rvcm_soft_dial_established(struct rvcm_soft_qp *qp, const struct rvcm_soft_
 		qp->tx.read_msn++;
 		qp->rx.rtr_due = true;
 	}
+	if (qp->opener && link->rtr)
+		rvcm_soft_rtr_watch(qp);
 	qp->src.fd = qp->fd;
 	(void)rvcm_soft_cm_watch(qp->dev, &qp->src, EPOLLRDHUP);
 	rvcm_soft_silence_watch(qp);
@@ -263,9 +281,7 @@ static void dial_hung_up(struct rvcm_soft_qp *qp)
 
 	if (n < 0 && errno == EAGAIN)
 		return;
-	rvcm_soft_cm_unwatch(qp->dev, &qp->src);
-	if (qp->opener && link->rtr)
-		rvcm_soft_rtr_watch(qp);
+	rvcm_soft_cm_unwatch(qp->dev, qp->fd);
 	if (n > 0 && rvcm_soft_qp_now(qp) == RVCM_DEV_QP_RTS)
 		return; /* what the peer sent before waits for attach, and so does its end */
 	if (atomic_load_explicit(&qp->silent, memory_order_relaxed))
@@ -293,6 +309,8 @@ void rvcm_soft_dial_ready(struct rvcm_soft_qp *qp)
 	rvcm_lock_acquire(&qp->dev->lock);
 	attached = qp->attached;
 	rvcm_lock_release(&qp->dev->lock);
-	if (!attached)
+	if (attached)
+		rvcm_soft_cm_unwatch(qp->dev, qp->fd); /* the data side's by now */
+	else
 		dial_hung_up(qp);
 }

@@ -29,6 +29,7 @@ static void linger_end(struct straggler *straggler)
 	rvcm_timer_cancel(&dev->timers, &straggler->timer);
 	rvcm_list_del(&straggler->node);
 	dev->n_lingering--;
+	rvcm_soft_cm_unwatch(dev, straggler->src.fd);
 	close(straggler->src.fd);
 	rvcm_mem_free(straggler);
 }
@@ -50,7 +51,6 @@ static int linger_begin(struct rvcm_soft_dev *dev, int fd)
 	straggler->src.kind = RVCM_SOFT_SRC_LINGER;
 	straggler->src.fd = fd;
 	straggler->dev = dev;
-	rvcm_soft_cm_unwatch(dev, &straggler->src); /* for whom it was watched before */
 	rc = rvcm_soft_cm_watch(dev, &straggler->src, EPOLLIN);
 	if (rc) {
 		rvcm_mem_free(straggler);
@@ -69,6 +69,7 @@ void rvcm_soft_linger_close(struct rvcm_soft_dev *dev, int fd)
 {
 	if (fd < 0)
 		return;
+	rvcm_soft_cm_unwatch(dev, fd); /* for whom it was watched before */
 	if (!rvcm_soft_sock_drain(fd) || shutdown(fd, SHUT_WR) < 0 || linger_begin(dev, fd))
 		close(fd);
 }

@@ -99,6 +99,7 @@ void rvcm_soft_listen_close(struct rvcm_dev_listener *listener)
 	}
 	rvcm_timer_cancel(&dev->timers, &listener->retry);
 	rvcm_list_del(&listener->node);
+	rvcm_soft_cm_unwatch(dev, listener->src.fd);
 	close(listener->src.fd);
 	rvcm_mem_free(listener);
 }
@@ -111,6 +112,7 @@ void rvcm_soft_listen_req_free(struct rvcm_dev_req *req)
 	rvcm_timer_cancel(&dev->timers, &req->timer);
 	rvcm_list_del(&req->node);
 	dev->n_reqs--;
+	rvcm_soft_cm_unwatch(dev, req->src.fd);
 	rvcm_soft_sock_close(req->src.fd, false);
 	rvcm_mem_free(req);
 }
@@ -121,8 +123,10 @@ static void listen_req_timeout(struct rvcm_timer *timer, uint64_t now_ns)
 	char name[RVCM_ADDR_STRLEN];
 
 	(void)now_ns;
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s connected and sent no whole MPA request in time",
-		  req->dev->base.attr.name, rvcm_addr_format(&req->peer, name, sizeof(name)));
+	rvcm_soft_complain(req->dev, RVCM_SOFT_COMPLAINT_STRANGER,
+			   "%s connected and sent %zu bytes of an MPA request in %u ms, not all",
+			   rvcm_addr_format(&req->peer, name, sizeof(name)), req->shake.have,
+			   req->dev->tun.handshake_timeout_ms);
 	rvcm_soft_listen_req_free(req);
 }
 
@@ -140,11 +144,8 @@ static bool listen_make_room(struct rvcm_soft_dev *dev)
 		if (!rvcm_timer_is_set(&req->timer))
 			continue;
 		rvcm_soft_listen_req_free(req);
-		if (!dev->crowded)
-			rvcm_warn(RVCM_LOG_EP_CTRL,
-				  "%s: too many connect and say nothing: the oldest are dropped",
-				  dev->base.attr.name);
-		dev->crowded = true;
+		rvcm_soft_complain(dev, RVCM_SOFT_COMPLAINT_CROWD,
+				   "too many connect and say nothing: the oldest is dropped");
 		return true;
 	}
 	return false;
@@ -159,8 +160,8 @@ static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const str
 	if (dev->n_reqs < dev->tun.handshakes_max || listen_make_room(dev))
 		req = rvcm_mem_zalloc(sizeof(*req));
 	if (!req) {
-		rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %u requests wait already: one more is dropped",
-			  dev->base.attr.name, dev->n_reqs);
+		rvcm_soft_complain(dev, RVCM_SOFT_COMPLAINT_CROWD,
+				   "%u requests wait already: one more is dropped", dev->n_reqs);
 		close(fd);
 		return;
 	}
@@ -183,17 +184,6 @@ static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const str
 	rvcm_soft_listen_req_ready(req); /* often it is here already */
 }
 
-/* Thousands of listeners may find the same, ten times a second: it is said once. */
-static void listen_starve(struct rvcm_soft_dev *dev, int err)
-{
-	char text[RVCM_LIMIT_TEXT_MAX];
-
-	rvcm_log(dev->starved ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL,
-		 "%s: a connection cannot be accepted for now: %s", dev->base.attr.name,
-		 rvcm_limit_text(err, text));
-	dev->starved = true;
-}
-
 void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 {
 	struct sockaddr_storage ss;
@@ -201,9 +191,9 @@ void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 	struct rvcm_addr peer;
 	int fd = accept4(listener->src.fd, (struct sockaddr *)&ss, &len,
 			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+	char text[RVCM_LIMIT_TEXT_MAX];
 
 	if (fd >= 0) {
-		listener->dev->starved = false;
 		rvcm_soft_sock_to_addr(&ss, &peer);
 		listen_req_new(listener, fd, &peer);
 		return;
@@ -212,7 +202,9 @@ void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 		return; /* that client is gone again: accept(2) */
 	if ((errno == EMFILE || errno == ENFILE) && listen_make_room(listener->dev))
 		return; /* the listener is ready still */
-	listen_starve(listener->dev, errno);
+	rvcm_soft_complain(listener->dev, RVCM_SOFT_COMPLAINT_ACCEPT,
+			   "a connection cannot be accepted for now: %s",
+			   rvcm_limit_text(errno, text));
 	rvcm_soft_cm_rewatch(listener->dev, &listener->src, 0);
 	rvcm_soft_cm_timer(listener->dev, &listener->retry, LISTEN_RETRY_MS);
 }
@@ -225,14 +217,65 @@ static void listen_req_dismiss(struct rvcm_dev_req *req)
 	rvcm_soft_listen_req_free(req);
 }
 
-/* Log why, tell the peer if it speaks MPA at all, and forget it. */
+/* What rvcm_soft_mpa_decode finds wrong with a request. */
+static const struct {
+	int err;
+	const char *text;
+} listen_refusals[] = {
+	{ -EPROTO, "sent something else than an MPA request" },
+	{ -EPROTONOSUPPORT, "sent an MPA request of a revision that is neither 1 nor 2" },
+	{ -EMSGSIZE, "sent an MPA request with more than 512 bytes of private data" },
+	{ -EBADMSG, "sent an MPA request that is too short for the IRD and ORD it announces" },
+	{ -EOPNOTSUPP, "sent an MPA request for markers, which are not offered" },
+};
+
+/* How others than RNICs begin. */
+static const struct {
+	const char *bytes;
+	const char *hint;
+} listen_greetings[] = {
+	{ "\x16\x03", ": it looks like TLS" }, /* RFC 8446 section 5.1: handshake, 3.x */
+	{ "GET ", ": it looks like HTTP" },     { "HEAD ", ": it looks like HTTP" },
+	{ "POST ", ": it looks like HTTP" },    { "PUT ", ": it looks like HTTP" },
+	{ "OPTIONS ", ": it looks like HTTP" }, { "PRI * HTTP/2", ": it looks like HTTP" },
+	{ "SSH-", ": it looks like SSH" },      { "MPA ID Rep Frame", ": it is an MPA reply" },
+};
+
+static const char *listen_hint(const struct rvcm_soft_shake *shake)
+{
+	for (size_t i = 0; i < sizeof(listen_greetings) / sizeof(listen_greetings[0]); i++) {
+		const char *bytes = listen_greetings[i].bytes;
+		size_t n = strlen(bytes);
+
+		if (shake->have >= n && memcmp(shake->buf, bytes, n) == 0)
+			return listen_greetings[i].hint;
+	}
+	return "";
+}
+
+/* An opener may give up, and has its reasons; what is wrong is another's business as well. */
+static void listen_req_explain(struct rvcm_dev_req *req, int err)
+{
+	char name[RVCM_ADDR_STRLEN];
+
+	(void)rvcm_addr_format(&req->peer, name, sizeof(name));
+	for (size_t i = 0; i < sizeof(listen_refusals) / sizeof(listen_refusals[0]); i++) {
+		if (listen_refusals[i].err != err)
+			continue;
+		rvcm_soft_complain(req->dev, RVCM_SOFT_COMPLAINT_STRANGER, "%s %s%s", name,
+				   listen_refusals[i].text, listen_hint(&req->shake));
+		return;
+	}
+	rvcm_info(RVCM_LOG_EP_CTRL, "%s: %s hung up before its MPA request was whole: %s",
+		  req->dev->base.attr.name, name, strerrordesc_np(-err));
+}
+
+/* Say why, tell the peer if it speaks MPA at all, and forget it. */
 static void listen_req_refuse(struct rvcm_dev_req *req, int err)
 {
 	struct rvcm_soft_mpa_frame reply;
-	char name[RVCM_ADDR_STRLEN];
 
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s sent no MPA request that can be accepted (errno %d)",
-		  req->dev->base.attr.name, rvcm_addr_format(&req->peer, name, sizeof(name)), -err);
+	listen_req_explain(req, err);
 	if (err != -EOPNOTSUPP) { /* the frame is not there */
 		rvcm_soft_listen_req_free(req);
 		return;
@@ -246,18 +289,22 @@ static void listen_req_refuse(struct rvcm_dev_req *req, int err)
 void rvcm_soft_listen_req_ready(struct rvcm_dev_req *req)
 {
 	struct rvcm_soft_dev *dev = req->dev;
-	int rc = rvcm_soft_shake_read(&req->shake, req->src.fd, RVCM_SOFT_MPA_REQUEST, &req->frame,
-				      &req->marked);
+	int rc;
 
+	if (!rvcm_timer_is_set(&req->timer)) { /* it is whole, and its owner's turn */
+		rvcm_soft_cm_unwatch(dev, req->src.fd);
+		return;
+	}
+	rc = rvcm_soft_shake_read(&req->shake, req->src.fd, RVCM_SOFT_MPA_REQUEST, &req->frame,
+				  &req->marked);
 	if (rc == 0)
 		return;
 	if (rc < 0) {
 		listen_req_refuse(req, rc);
 		return;
 	}
-	dev->crowded = false;
 	rvcm_timer_cancel(&dev->timers, &req->timer);
-	rvcm_soft_cm_unwatch(dev, &req->src);
+	rvcm_soft_cm_unwatch(dev, req->src.fd);
 	rvcm_lock_acquire(&dev->lock);
 	rvcm_soft_event_post_locked(dev, &req->note);
 	rvcm_lock_release(&dev->lock);

@@ -105,6 +105,7 @@ void rvcm_soft_qp_close(struct rvcm_dev_qp *base)
 	rvcm_list_del(&qp->standing);
 	atomic_store_explicit(&qp->closed, true, memory_order_release);
 	rvcm_soft_event_forget(dev, &qp->note);
+	rvcm_soft_cm_unwatch(dev, qp->fd);
 	if (state == RVCM_DEV_QP_RTS || state == RVCM_DEV_QP_CLOSING)
 		rvcm_soft_sock_close(qp->fd, true);
 	else
@@ -156,12 +157,11 @@ static void qp_abandon(struct rvcm_soft_qp *qp)
 {
 	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
 	rvcm_soft_event_forget(qp->dev, &qp->note);
+	rvcm_soft_cm_unwatch(qp->dev, qp->fd);
 	rvcm_soft_sock_close(qp->fd, false);
 	qp->fd = -1;
 }
 
-int rvcm_soft_qp_disconnect(struct rvcm_dev_qp *base)
-{
 bool rvcm_soft_qp_ask(struct rvcm_soft_qp *qp, enum rvcm_soft_ask what)
 {
 	bool attached;
@@ -179,6 +179,8 @@ bool rvcm_soft_qp_ask(struct rvcm_soft_qp *qp, enum rvcm_soft_ask what)
 	return attached;
 }
 
+int rvcm_soft_qp_disconnect(struct rvcm_dev_qp *base)
+{
 	struct rvcm_soft_qp *qp = rvcm_soft_qp_of(base);
 	enum rvcm_soft_fsm_action action = rvcm_soft_qp_step(qp, RVCM_SOFT_FSM_DISCONNECT, NULL);
 
@@ -211,8 +213,7 @@ int rvcm_soft_qp_attach(struct rvcm_dev_qp *base)
 	qp->attached = true;
 	state = rvcm_soft_qp_now(qp);
 	rvcm_lock_release(&qp->dev->lock);
-	if (qp->src.fd >= 0)
-		rvcm_soft_cm_unwatch(qp->dev, &qp->src);
+	rvcm_soft_cm_unwatch(qp->dev, qp->src.fd);
 	qp->bound = true;
 	if (state == RVCM_DEV_QP_CLOSING)
 		qp->tx.finish = true;
