@@ -252,6 +252,50 @@ static void eager_without_end(void **state)
 	world_close(w);
 }
 
+static void announce(struct world *w, uint8_t id)
+{
+	const uint8_t rts[48] = { HDR(RVCM_MESSAGE_RTS, 0, id), RTS(1, 1), RAIL(0, 0) };
+
+	fake_conn_inject(world_conn(w, 1, 0), rts, sizeof(rts));
+	rvcm_engine_progress(w->nodes[1].engine);
+}
+
+/* As many as may be under way; one that is fetched makes room for another, and no more. */
+static void announcements_without_end(void **state)
+{
+	struct world *w = world_new();
+	char in[10];
+	struct rvcm_ep_iov iov = { in, sizeof(in) };
+	struct rvcm_ep_rx rx = { .source = ANY, .iov = &iov, .n_iov = 1, .op_context = CTX(1) };
+	struct rvcm_engine *engine;
+
+	(void)state;
+	world_open(w);
+	engine = w->nodes[1].engine;
+	assert_true(engine->announced_max >= 1u << 20);
+	engine->announced_max = 4;
+	world_connect(w, 0, 1);
+	w->net.hold_reads = true; /* or node 0 would hear of what it has not announced */
+	for (uint8_t id = 1; id <= 4; id++)
+		announce(w, id);
+	assert_int_equal(w->net.faults, 0);
+	assert_int_equal(rvcm_ep_recv(w->nodes[1].ep, &rx), 0);
+	announce(w, 5);
+	assert_int_equal(w->net.faults, 0);
+	announce(w, 6);
+	assert_int_equal(w->net.faults, 1);
+	assert_int_equal(w->net.fault_status, RVCM_STATUS_PROTOCOL);
+	assert_string_equal(w->net.fault_text, "announces more messages than can be under way");
+	world_run(w);
+	world_expect(w, 1, CTX(1), RVCM_STATUS_PROTOCOL, 0);
+	/* The peer may come back, and has a clean slate. */
+	world_connect(w, 0, 1);
+	for (uint8_t id = 1; id <= 4; id++)
+		announce(w, id);
+	assert_int_equal(w->net.faults, 1);
+	world_close(w);
+}
+
 /* Empty messages are eager whatever was said: they are no breach, however many there are. */
 static void empty_messages_without_end(void **state)
 {
@@ -280,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_huge_claim_is_only_truncated),
 		cmocka_unit_test(nonsense_for_a_closing_endpoint),
 		cmocka_unit_test(eager_without_end),
+		cmocka_unit_test(announcements_without_end),
 		cmocka_unit_test(empty_messages_without_end),
 	};
 

@@ -116,6 +116,7 @@ static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr
 	engine->lend_min = attr->lend_bytes_min ? attr->lend_bytes_min : SIZE_MAX;
 	engine->unexpected_max = attr->unexpected_bytes_max;
 	engine->unexpected_hard = hard_limit(attr);
+	engine->announced_max = RVCM_MESSAGE_ANNOUNCED_MAX;
 	engine->env.random(engine->env.ctx, &engine->seed, sizeof(engine->seed));
 	rvcm_store_init(&engine->store);
 }

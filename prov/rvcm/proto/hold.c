@@ -3,7 +3,7 @@
  * Messages that no receive has matched. What they hold is counted per peer, each with the size of
  * its own object so that many small ones count too; past the budget the peer is told to announce
  * everything (EAGER_OFF), and at half of it that eager is welcome again. An announcement costs
- * little and its sender has a limited number of them.
+ * little, and its sender has a limited number of them, which is counted.
  */
 #include <errno.h>
 
@@ -59,14 +59,18 @@ static void hold(struct rvcm_held *held)
 	rvcm_match_hold(rvcm_ep_match(peer->ep, held->flags), &held->match);
 	rvcm_list_add_tail(&peer->held, &held->of_peer);
 	peer->held_bytes += cost(held);
+	peer->held_rts += held->kind == RVCM_HELD_RTS;
 	budget_changed(peer);
 }
 
 /* Empty messages are eager whatever we said, and are nobody's breach. */
 static bool is_too_much(const struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
-	return msg->op == RVCM_MESSAGE_EAGER && msg->length != 0 &&
-	       peer->held_bytes > peer->ep->engine->unexpected_hard;
+	const struct rvcm_engine *engine = peer->ep->engine;
+
+	if (msg->op == RVCM_MESSAGE_RTS)
+		return peer->held_rts >= engine->announced_max;
+	return msg->length != 0 && peer->held_bytes > engine->unexpected_hard;
 }
 
 int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)
@@ -122,6 +126,7 @@ void rvcm_hold_free(struct rvcm_held *held)
 
 	rvcm_list_del(&held->of_peer);
 	peer->held_bytes -= cost(held);
+	peer->held_rts -= held->kind == RVCM_HELD_RTS || held->kind == RVCM_HELD_LOST;
 	if (held->payload)
 		rvcm_store_put(&peer->ep->engine->store, held->payload, (size_t)held->length);
 	rvcm_pool_put(&peer->ep->helds, held);

@@ -45,6 +45,10 @@ struct rvcm_message_rts {
 
 _Static_assert(sizeof(struct rvcm_message_rts) == 16, "rendezvous request");
 
+/* Of a sender's RTS, so many at most are without their FIN: who has more of them breaks the rules.
+ */
+#define RVCM_MESSAGE_ANNOUNCED_MAX (1u << 21)
+
 /*
  * One rail: the sender's device (index in its handshake's order), and what to read there. The first
  * is link 0's; version 1 sends no other.

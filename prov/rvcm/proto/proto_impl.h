@@ -52,6 +52,7 @@ struct rvcm_engine {
 	size_t lend_min;        /* bytes from which one is not copied */
 	size_t unexpected_max;  /* bytes held per peer */
 	size_t unexpected_hard; /* that a peer which keeps the rules cannot exceed */
+	uint32_t announced_max; /* the same of announcements: RVCM_MESSAGE_ANNOUNCED_MAX */
 	struct rvcm_store store;
 	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
 };
@@ -108,6 +109,7 @@ struct rvcm_peer {
 	struct rvcm_list fins;
 	struct rvcm_list held; /* by held.of_peer */
 	size_t held_bytes;     /* counting each one's own size */
+	uint32_t held_rts;     /* announcements, claimed ones too */
 };
 
 struct rvcm_send {
@@ -285,7 +287,8 @@ static inline struct rvcm_recv *rvcm_recv_taker(struct rvcm_ep *ep, struct rvcm_
 
 /* -- hold.c -- */
 
-/* Hold an eager message or an announcement of the peer. -ENOMEM; -EDQUOT: it was told to announce.
+/* Hold an eager message or an announcement of the peer. -ENOMEM; -EDQUOT: that is more of its kind
+ * than a peer can have that keeps the rules.
  */
 int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg);
 /* Hold a copy of what is sent to ourselves. -ENOMEM. */

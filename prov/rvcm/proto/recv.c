@@ -179,6 +179,8 @@ static const char *hold(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	int rc = rvcm_hold_message(peer, msg);
 
+	if (rc == -EDQUOT && msg->op == RVCM_MESSAGE_RTS)
+		return "announces more messages than can be under way";
 	if (rc == -EDQUOT)
 		return "sends eagerly far beyond what it was told to";
 	if (rc)

@@ -19,6 +19,9 @@
  */
 #define PARTED_MAX (1u << 20)
 
+/* When no more are taken, those that are queued (tx_max, which is as large at most) still go. */
+_Static_assert(2 * PARTED_MAX <= RVCM_MESSAGE_ANNOUNCED_MAX, "a receiver bears what we announce");
+
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
 /* Is a long message to the peer under way, that it is not known to have? */
