@@ -8,6 +8,7 @@ struct shape {
 	bool crc;
 	bool many; /* take the path of many QPs */
 	bool tiny; /* segments and thresholds as small as they get */
+	bool cut;  /* long messages are of many segments, and are shown */
 };
 
 static const struct shape v4 = { .v6 = false };
@@ -15,6 +16,7 @@ static const struct shape v6 = { .v6 = true };
 static const struct shape crc = { .crc = true };
 static const struct shape many = { .many = true };
 static const struct shape tiny = { .tiny = true, .crc = true };
+static const struct shape cut = { .cut = true };
 
 /* The loopback device of that family. */
 static int find(bool want_v6, struct rvcm_dev_attr *attr)
@@ -48,6 +50,12 @@ static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[
 		tun.direct_bytes_min = 1;
 		tun.bulk_read_bytes = 64;
 	}
+	if (shape->cut) {
+		tun.segment_bytes_max = 4096;
+		tun.head_bytes_min = 512;
+		tun.direct_bytes_min = 64;
+		tun.bulk_read_bytes = 64;
+	}
 	*ctx = NULL;
 	for (int i = 0; i < 2 && rc == 0; i++)
 		rc = rvcm_soft_open(&attr, &tun, &dev[i]);
@@ -67,14 +75,15 @@ static void close_pair(void *ctx)
 	}
 
 static const struct contract_target targets[] = {
-	SOFT_TARGET(v4), SOFT_TARGET(v6), SOFT_TARGET(crc), SOFT_TARGET(many), SOFT_TARGET(tiny),
+	SOFT_TARGET(v4),   SOFT_TARGET(v6),   SOFT_TARGET(crc),
+	SOFT_TARGET(many), SOFT_TARGET(tiny), SOFT_TARGET(cut),
 };
 
 int main(void)
 {
 	struct rvcm_dev_attr attr;
 	size_t n = 0;
-	struct contract_target have[5];
+	struct contract_target have[sizeof(targets) / sizeof(targets[0])];
 
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
 		const struct shape *shape = targets[i].arg;

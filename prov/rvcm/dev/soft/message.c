@@ -96,6 +96,9 @@ static int message_begin(struct rvcm_soft_qp *qp)
 	return 0;
 }
 
+/* Of a message: its like had better not be read before it is known where they go. */
+#define MESSAGE_BULK_BYTES (RVCM_SOFT_BUF_BYTES + RVCM_SOFT_BUF_BYTES / 2)
+
 /* The message is complete, or is not to be. */
 static struct rvcm_dev_wc *message_report(struct rvcm_soft_qp *qp, enum rvcm_status status)
 {
@@ -110,6 +113,8 @@ static struct rvcm_dev_wc *message_report(struct rvcm_soft_qp *qp, enum rvcm_sta
 		wc->data = rx->message->data;
 		wc->rx = rx->message;
 		wc->flags = rx->placed ? (uint32_t)RVCM_DEV_WC_PLACED : 0;
+		if (rx->message_bytes >= MESSAGE_BULK_BYTES)
+			rx->bulk = RVCM_SOFT_BULK;
 		qp->pool->held++;
 	}
 	rx->message = NULL;
@@ -130,7 +135,7 @@ static int message_too_long(struct rvcm_soft_qp *qp)
 bool rvcm_soft_message_joins(const struct rvcm_soft_qp *qp, const struct rvcm_soft_frame *first,
 			     const struct rvcm_soft_frame *last)
 {
-	return qp->pool && !qp->rx.message_open && message_room(qp) && last->info &&
+	return qp->pool && !qp->rx.message && message_room(qp) && last->info &&
 	       last->hdr.opcode == first->hdr.opcode && last->hdr.last && first->hdr.mo == 0 &&
 	       last->hdr.mo == first->bytes && last->hdr.msn == first->hdr.msn &&
 	       first->hdr.msn == qp->rx.msn[RVCM_SOFT_WIRE_QN_SEND] &&

@@ -6,7 +6,9 @@
  * is copied to its place and the rest read into it straight from the socket, with the trailer and
  * the next header behind it in the same readv.
  *
- * After such a frame (bulk) little is read at a time, so that the next one goes direct as well.
+ * When long payloads are likely (bulk) little is read at a time, so that the next one goes direct;
+ * until a few short ones have come. One system call and a copy of all that it has read are cheaper
+ * than two system calls, up to about a buffer.
  *
  * A frame may be one that cannot be taken now: no room in the CQ, no message free in the pool, no
  * memory. Then the stream stalls: nothing is read and TCP tells the peer.
@@ -120,6 +122,7 @@ static int rx_decode(struct rvcm_soft_qp *qp, const uint8_t *data, uint32_t len,
 	frame->info = NULL;
 	frame->header_bytes = 0;
 	frame->bytes = 0;
+	frame->hdr.last = true;
 	if (!frame->ulpdu_bytes) /* RFC 6581 section 9.1: a ready-to-receive frame */
 		return 1;
 	have = len - RVCM_SOFT_MPA_HEADER_BYTES;
@@ -204,6 +207,15 @@ static bool rx_join(struct rvcm_soft_qp *qp, struct rvcm_soft_frame *frame)
 	return true;
 }
 
+/* Take a frame that is wholly in the buffer and not its message's last. */
+static int rx_part(struct rvcm_soft_qp *qp, struct rvcm_soft_frame *frame)
+{
+	if (rx_join(qp, frame))
+		return rx_place(qp, frame);
+	qp->rx.stalled = frame->info && rvcm_soft_head_waits(qp, frame, frame->bytes);
+	return qp->rx.stalled ? -EAGAIN : rx_take(qp, frame);
+}
+
 /* -- direct --------------------------------------------------------------------------------- */
 
 static uint32_t rx_trailer_bytes(const struct rvcm_soft_frame *frame)
@@ -262,7 +274,8 @@ static int rx_begin_direct(struct rvcm_soft_qp *qp, const struct rvcm_soft_frame
 	if (rc)
 		return rc;
 	rx->direct = true;
-	rx->bulk = true;
+	if (!qp->pool || frame->info->tagged)
+		rx->bulk = RVCM_SOFT_BULK;
 	rx->frame = *frame;
 	rx->left = frame->bytes;
 	rx->key_drops = qp->dev->key_drops;
@@ -327,11 +340,11 @@ static int rx_parse(struct rvcm_soft_qp *qp)
 				return rc < 0 ? rc : 0;
 			return rx_move(qp, frame.fpdu_bytes) ? -EAGAIN : 0;
 		}
-		rc = RVCM_SOFT_UNLIKELY(rx_join(qp, &frame)) ? rx_place(qp, &frame)
-							     : rx_take(qp, &frame);
+		rc = RVCM_SOFT_LIKELY(frame.hdr.last) ? rx_take(qp, &frame) : rx_part(qp, &frame);
 		if (rc)
 			return rc;
-		rx->bulk = rx->bulk && frame.bytes >= qp->dev->tun.direct_bytes_min;
+		if (RVCM_SOFT_UNLIKELY(rx->bulk) && frame.bytes < qp->dev->tun.direct_bytes_min)
+			rx->bulk--;
 	}
 	rx_empty(qp);
 	return 0;
@@ -372,11 +385,24 @@ static bool rx_sink_stands(struct rvcm_soft_qp *qp)
 	return !rc;
 }
 
+/*
+ * How much to read behind the payload that is left: little, so that what follows goes direct as
+ * well; but if that much is left that it is hardly worth the call, all that there is room for.
+ */
+static uint32_t rx_tail(const struct rvcm_soft_qp *qp)
+{
+	const struct rvcm_soft_rx *rx = &qp->rx;
+
+	if (rx->left < qp->dev->tun.direct_bytes_min && !rx->frame.info->tagged)
+		return RVCM_SOFT_BUF_BYTES - (rx->w - rx->r);
+	return RVCM_SOFT_MPA_TRAILER_BYTES_MAX + qp->dev->tun.bulk_read_bytes;
+}
+
 static ssize_t rx_read_direct(struct rvcm_soft_qp *qp, size_t *asked)
 {
 	struct rvcm_soft_rx *rx = &qp->rx;
 	struct rvcm_soft_sink *sink = &rx->sink;
-	uint32_t tail = RVCM_SOFT_MPA_TRAILER_BYTES_MAX + qp->dev->tun.bulk_read_bytes;
+	uint32_t tail = rx_tail(qp);
 	struct msghdr msg = { .msg_iov = sink->iov, .msg_iovlen = sink->n + 1 };
 	ssize_t n;
 

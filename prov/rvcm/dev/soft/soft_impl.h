@@ -309,6 +309,8 @@ struct rvcm_soft_sink {
 	uint32_t n;
 };
 
+#define RVCM_SOFT_BULK 8u /* of rx.bulk: short frames that may come between long ones */
+
 struct rvcm_soft_park {
 	struct rvcm_soft_buf *head;
 	struct rvcm_soft_buf *tail;
@@ -326,9 +328,9 @@ struct rvcm_soft_rx {
 	uint32_t r;
 	uint32_t w;
 	bool direct;
-	bool bulk;                        /* long payloads are likely to follow */
-	bool stalled;                     /* the frame at r cannot be taken for now: no reading */
-	uint16_t term;                    /* why, when a frame was found wrong */
+	uint8_t bulk;  /* not 0: long payloads are likely to follow; short ones count it down */
+	bool stalled;  /* the frame at r cannot be taken for now: no reading */
+	uint16_t term; /* why, when a frame was found wrong */
 	uint32_t msn[RVCM_SOFT_WIRE_QNS]; /* the next expected */
 
 	/* direct */
