@@ -11,7 +11,7 @@ static const struct conf_options sourced = { .caps = FI_SOURCE | FI_DIRECTED_REC
 
 enum {
 	COUNT = 40,
-	LONG_BYTES = 300000
+	LONG_BYTES = 700000
 };
 
 struct ops {

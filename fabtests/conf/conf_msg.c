@@ -312,8 +312,8 @@ static void messages_to_oneself_arrive(void **state)
 
 static void too_long_messages_are_truncated(void **state)
 {
-	static const size_t lengths[] = { 100, 10000, 200000 };
-	size_t count = conf_is_rvcm() ? 3 : 1; /* rxm forgets the sender of a long one */
+	static const size_t lengths[] = { 100, 10000, 200000, 700000 };
+	size_t count = conf_is_rvcm() ? 4 : 1; /* rxm forgets the sender of a long one */
 
 	(void)state;
 	for (int unexpected = 0; unexpected < 2; unexpected++) {

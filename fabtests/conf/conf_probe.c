@@ -58,7 +58,7 @@ static void peek_until(struct conf_pair *pair, uint64_t tag, void *context, uint
 	}
 }
 
-static const size_t sizes[] = { 0, 100, 16384, 300000 };
+static const size_t sizes[] = { 0, 100, 16384, 700000 };
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
@@ -212,7 +212,7 @@ static void endpoints_close_with_claims(void **state)
 	struct fi_context2 context, sent;
 	struct fi_cq_tagged_entry entry;
 	struct conf_pair pair;
-	static uint8_t out[300000];
+	static uint8_t out[700000];
 
 	(void)state;
 	conf_beyond_rxm(); /* cannot close its domain then */

@@ -25,7 +25,7 @@
 #include <rdma/fi_tagged.h>
 
 #define SHORT     100u
-#define LONG      200000u
+#define LONG      700000u
 #define TIMEOUT_S 60
 
 struct app {
