@@ -10,6 +10,7 @@ shift
 parts=" ${*:-rping perftest siw} "
 siw=10.9.0.1 soft=10.9.0.2 # as in peers.h
 port=7600
+limit=300 # seconds for a program: none needs them, but one that hangs is to end
 tests=0 failures=0
 dir=$(mktemp -d) || exit 1
 
@@ -76,10 +77,10 @@ soft_serves() {
 	shift
 	rm -f "$dir/ready"
 	mkfifo "$dir/ready"
-	ip netns exec soft timeout 90 "${soft_command[@]}" >"$dir/ready" 2>"$dir/soft.log" &
+	ip netns exec soft timeout "$limit" "${soft_command[@]}" >"$dir/ready" 2>"$dir/soft.log" &
 	exec 3<"$dir/ready"
 	read -r <&3 || echo "soft's server is not ready" >>"$dir/soft.log"
-	timeout 90 "$@" >"$dir/siw.log" 2>&1 </dev/null
+	timeout "$limit" "$@" >"$dir/siw.log" 2>&1 </dev/null
 	rc=$?
 	wait $!
 	result "$name" "$rc" "$?"
@@ -92,8 +93,8 @@ siw_serves() {
 	shift
 	while [ "$1" != -- ]; do soft_command+=("$1"); shift; done
 	shift
-	timeout 90 "$@" >"$dir/siw.log" 2>&1 </dev/null &
-	ip netns exec soft timeout 90 "${soft_command[@]}" >"$dir/soft.log" 2>&1
+	timeout "$limit" "$@" >"$dir/siw.log" 2>&1 </dev/null &
+	ip netns exec soft timeout "$limit" "${soft_command[@]}" >"$dir/soft.log" 2>&1
 	rc=$?
 	wait $!
 	result "$name" "$rc" "$?"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESOLVE_MS 5000
+#define RESOLVE_MS (KSIDE_PATIENCE_S * 1000)
 #define READS      8 /* open at a time, each way */
 
 void kside_die(const char *fmt, ...)

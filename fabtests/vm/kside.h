@@ -15,7 +15,7 @@
 
 #define KSIDE_QUEUE      256
 #define KSIDE_PRIVATE    255 /* an 8-bit length */
-#define KSIDE_PATIENCE_S 60
+#define KSIDE_PATIENCE_S 240
 
 struct kside {
 	struct rdma_event_channel *channel;

@@ -17,7 +17,7 @@
 #include "vm/actor.h"
 
 #define NAMESPACE "/run/netns/soft"
-#define LIMIT_MS  90000
+#define LIMIT_MS  300000
 #define PORT_BASE 7200
 
 static int n_tests;

@@ -69,6 +69,9 @@ void side_tunables(struct rvcm_soft_tunables *tun, bool crc)
 {
 	rvcm_soft_tunables_init(tun);
 	tun->crc = crc;
+	tun->connect_timeout_ms = SIDE_PATIENCE_S * 1000;
+	tun->handshake_timeout_ms = SIDE_PATIENCE_S * 1000;
+	tun->close_timeout_ms = SIDE_PATIENCE_S * 1000;
 }
 
 void side_open(struct side *s, const char *address, const struct rvcm_soft_tunables *tun)

@@ -29,7 +29,7 @@ absent() {
 [ -x "$build/fabtests/vm/siw" ] || absent "librdmacm-dev was missing when this was configured"
 said=$("$util/vm-setup.sh" --no-install "$kernel" 2>&1) || absent "no guest kernel: $(echo "$said" | tr '\n' ' ')"
 
-"$util/vm-run.sh" --kernel "$kernel" --timeout 1200 --smp 2 --modules 'siw ib_uverbs rdma_ucm veth' -- \
+"$util/vm-run.sh" --kernel "$kernel" --timeout 1800 --smp 2 --modules 'siw ib_uverbs rdma_ucm veth' -- \
 	"$here/guest.sh" "$build"
 rc=$?
 # The command's own status: what it found is in its tests.
