@@ -247,6 +247,12 @@ void contract_fill(void *data, size_t bytes, uint32_t seed);
 /* Fails the test unless data is what fill put there. */
 void contract_check(const void *data, size_t bytes, uint32_t seed);
 
+/* A signalled operation on the other side's memory, from offset on. */
+struct rvcm_dev_wr contract_remote(enum rvcm_dev_op op, const struct contract_buf *target,
+				   size_t offset, uint64_t wr_id);
+/* The next completion is of a message, which is given back to the link's pool. */
+void contract_take(struct contract *c, struct contract_link *link, int side);
+
 /* Post bytes of buf from offset on; returns post's answer. */
 int contract_post(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
 		  size_t offset, size_t bytes, struct rvcm_dev_wr wr);

@@ -10,18 +10,6 @@
 #define LW RVCM_DEV_ACCESS_LOCAL_WRITE
 #define RA RVCM_DEV_ACCESS_REMOTE_ATOMIC
 
-static struct rvcm_dev_wr on_word(enum rvcm_dev_op op, const struct contract_buf *target,
-				  size_t offset, uint64_t wr_id)
-{
-	return (struct rvcm_dev_wr) {
-		.wr_id = wr_id,
-		.op = op,
-		.flags = RVCM_DEV_WR_SIGNALED,
-		.raddr = (uintptr_t)target->data + offset,
-		.rkey = target->mr->rkey,
-	};
-}
-
 static uint64_t word(const struct contract_buf *buf, size_t offset)
 {
 	uint64_t value;
@@ -44,7 +32,8 @@ static void atomics_fetch_and_change(struct contract *c)
 	for (uint64_t i = 0; i < 30; i++) {
 		bool add = i % 3 == 0;
 
-		wr = on_word(add ? RVCM_DEV_OP_FETCH_ADD : RVCM_DEV_OP_CMP_SWAP, &target, 8, i);
+		wr = contract_remote(add ? RVCM_DEV_OP_FETCH_ADD : RVCM_DEV_OP_CMP_SWAP, &target, 8,
+				     i);
 		/* Every second swap compares with what is not there. */
 		wr.compare = add ? UINT64_MAX - i : value + (i % 3 == 2);
 		wr.swap = value * 3 + i;
@@ -75,7 +64,7 @@ static void the_answer_may_be_in_pieces(struct contract *c)
 	memset(sink.data, 0xee, 32);
 	sge[0] = (struct rvcm_dev_sge) { .addr = sink.data + 1, .length = 3, .mr = sink.mr };
 	sge[1] = (struct rvcm_dev_sge) { .addr = sink.data + 20, .length = 5, .mr = sink.mr };
-	wr = on_word(RVCM_DEV_OP_FETCH_ADD, &target, 0, 1);
+	wr = contract_remote(RVCM_DEV_OP_FETCH_ADD, &target, 0, 1);
 	wr.n_sge = 2;
 	wr.sge = sge;
 	assert_int_equal(c->side[0].ops->post(link.qp[0], &wr), 0);
@@ -103,7 +92,7 @@ static void atomics_complete_in_posting_order(struct contract *c)
 	contract_buf(c, 0, &mine, N * 8, LW);
 	memset(target.data, 0, 8);
 	for (uint32_t i = 0; i < N; i++) {
-		struct rvcm_dev_wr wr = on_word(RVCM_DEV_OP_FETCH_ADD, &target, 0, i);
+		struct rvcm_dev_wr wr = contract_remote(RVCM_DEV_OP_FETCH_ADD, &target, 0, i);
 
 		wr.compare = 1;
 		if (i % 5 == 3)
@@ -142,7 +131,7 @@ static void a_fence_waits_for_atomics(struct contract *c)
 	memcpy(target.data, &value, 8);
 	memset(mine.data, 0, 8);
 	assert_int_equal(contract_post(c, link.qp[0], &mine, 0, 8,
-				       on_word(RVCM_DEV_OP_FETCH_ADD, &target, 0, 1)),
+				       contract_remote(RVCM_DEV_OP_FETCH_ADD, &target, 0, 1)),
 			 0);
 	/* What it sends is what the atomic fetched. */
 	wr = (struct rvcm_dev_wr) { .wr_id = 2,
@@ -182,7 +171,7 @@ static void connections_do_not_lose_each_others_changes(struct contract *c)
 	for (uint32_t k = 0; k < LINKS * ADDS; k++)
 		for (int side = 0; side < 2; side++) {
 			struct rvcm_dev_wr wr =
-				on_word(RVCM_DEV_OP_FETCH_ADD, &target[!side], 0, k);
+				contract_remote(RVCM_DEV_OP_FETCH_ADD, &target[!side], 0, k);
 
 			wr.compare = 1;
 			assert_int_equal(contract_post(c, links[k % LINKS].qp[side], &sink[side],
@@ -236,7 +225,7 @@ static void the_owners_cpu_loses_nothing(struct contract *c)
 	owner.word = (_Atomic uint64_t *)(void *)target.data;
 	assert_int_equal(pthread_create(&thread, NULL, owner_main, &owner), 0);
 	for (uint64_t i = 0; i < 2000; i++) {
-		struct rvcm_dev_wr wr = on_word(RVCM_DEV_OP_FETCH_ADD, &target, 0, i);
+		struct rvcm_dev_wr wr = contract_remote(RVCM_DEV_OP_FETCH_ADD, &target, 0, i);
 
 		wr.compare = 1;
 		assert_int_equal(contract_post(c, link.qp[0], &sink, 0, 8, wr), 0);
@@ -263,7 +252,7 @@ static void an_address_between_words_is_an_invalid_request(struct contract *c)
 	contract_buf(c, 0, &sink, 8, LW);
 	contract_fill(target.data, 16, 1);
 	assert_int_equal(contract_post(c, link.qp[0], &sink, 0, 8,
-				       on_word(RVCM_DEV_OP_FETCH_ADD, &target, 4, 1)),
+				       contract_remote(RVCM_DEV_OP_FETCH_ADD, &target, 4, 1)),
 			 0);
 	assert_int_equal(contract_wc(c, 0).status, RVCM_STATUS_REMOTE_INVALID);
 	event = contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED);
@@ -282,7 +271,7 @@ static void atomics_of_other_shapes_are_refused_at_once(struct contract *c)
 	contract_link_up(c, &link, NULL);
 	contract_buf(c, 1, &target, 16, RA);
 	contract_buf(c, 0, &sink, 16, LW);
-	wr = on_word(RVCM_DEV_OP_CMP_SWAP, &target, 0, 1);
+	wr = contract_remote(RVCM_DEV_OP_CMP_SWAP, &target, 0, 1);
 	assert_int_equal(contract_post(c, link.qp[0], &sink, 0, 4, wr), -EINVAL);
 	assert_int_equal(contract_post(c, link.qp[0], &sink, 0, 16, wr), -EINVAL);
 	wr.flags |= RVCM_DEV_WR_INLINE;
@@ -299,7 +288,7 @@ static void no_atomics_where_the_link_has_none(struct contract *c)
 	contract_buf(c, 1, &target, 8, RVCM_DEV_ACCESS_REMOTE_WRITE);
 	contract_buf(c, 0, &sink, 8, LW);
 	assert_int_equal(contract_post(c, link.qp[0], &sink, 0, 8,
-				       on_word(RVCM_DEV_OP_FETCH_ADD, &target, 0, 1)),
+				       contract_remote(RVCM_DEV_OP_FETCH_ADD, &target, 0, 1)),
 			 -EOPNOTSUPP);
 	contract_quiet(c);
 }

@@ -260,6 +260,25 @@ void contract_buf(struct contract *c, int side, struct contract_buf *buf, size_t
 	keep(c, CONTRACT_MEMORY, side, buf->data);
 }
 
+struct rvcm_dev_wr contract_remote(enum rvcm_dev_op op, const struct contract_buf *target,
+				   size_t offset, uint64_t wr_id)
+{
+	return (struct rvcm_dev_wr) {
+		.wr_id = wr_id,
+		.op = op,
+		.flags = RVCM_DEV_WR_SIGNALED,
+		.raddr = (uintptr_t)target->data + offset,
+		.rkey = target->mr->rkey,
+	};
+}
+
+void contract_take(struct contract *c, struct contract_link *link, int side)
+{
+	struct rvcm_dev_wc wc = contract_wc_ok(c, side, 0, RVCM_DEV_OP_RECV);
+
+	contract_release(c, side, link->pool[side], wc.rx);
+}
+
 int contract_post(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
 		  size_t offset, size_t bytes, struct rvcm_dev_wr wr)
 {

@@ -14,19 +14,12 @@ static struct rvcm_dev_wr numbered(struct rvcm_dev_wr wr, uint64_t wr_id)
 	return wr;
 }
 
-static void take_and_release(struct contract *c, struct contract_link *link, int side)
-{
-	struct rvcm_dev_wc wc = contract_wc_ok(c, side, 0, RVCM_DEV_OP_RECV);
-
-	contract_release(c, side, link->pool[side], wc.rx);
-}
-
 /* Until nothing comes any more; a peer may have to do so to see the end behind it. */
 static void take_all(struct contract *c, struct contract_link *link, int side)
 {
 	do {
 		while (c->side[side].n_taken < c->side[side].n_wcs)
-			take_and_release(c, link, side);
+			contract_take(c, link, side);
 		contract_settle(c);
 	} while (c->side[side].n_taken < c->side[side].n_wcs);
 }
@@ -43,7 +36,7 @@ static void only_signalled_ones_complete(struct contract *c)
 		struct rvcm_dev_wr wr = numbered(mark ? signalled : silent, i);
 
 		assert_int_equal(contract_post(c, link.qp[0], &buf, 0, i % 64, wr), 0);
-		take_and_release(c, &link, 1);
+		contract_take(c, &link, 1);
 		if (mark)
 			contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
 	}
@@ -82,7 +75,7 @@ static void a_full_queue_says_so_and_recovers(struct contract *c)
 		assert_true(n >= 16);
 		contract_hold(c, link.cq[0], false);
 		for (uint32_t i = 0; i < n; i++)
-			take_and_release(c, &link, 1);
+			contract_take(c, &link, 1);
 		for (uint32_t i = 0; i < n; i++)
 			contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
 	}
@@ -171,7 +164,7 @@ static void a_message_too_long_for_the_pool_ends_the_connection(struct contract 
 			RVCM_STATUS_OK);
 	contract_detach(c, link.qp[0]);
 	contract_check_flushed(c, 0, 2, placed);
-	take_and_release(c, &link, 1);
+	contract_take(c, &link, 1);
 	contract_quiet(c);
 }
 

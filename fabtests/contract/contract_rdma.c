@@ -6,25 +6,6 @@
 
 #define RW (RVCM_DEV_ACCESS_REMOTE_READ | RVCM_DEV_ACCESS_REMOTE_WRITE)
 
-static struct rvcm_dev_wr remote(enum rvcm_dev_op op, const struct contract_buf *target,
-				 size_t offset, uint64_t wr_id)
-{
-	return (struct rvcm_dev_wr) {
-		.wr_id = wr_id,
-		.op = op,
-		.flags = RVCM_DEV_WR_SIGNALED,
-		.raddr = (uintptr_t)target->data + offset,
-		.rkey = target->mr->rkey,
-	};
-}
-
-static void release_next(struct contract *c, struct contract_link *link, int side)
-{
-	struct rvcm_dev_wc wc = contract_wc_ok(c, side, 0, RVCM_DEV_OP_RECV);
-
-	contract_release(c, side, link->pool[side], wc.rx);
-}
-
 static const size_t sizes[] = { 0, 1, 3, 8, 64, 511, 4096, 65535, 65536, 65537, 1000003 };
 
 /* A message behind a WRITE arrives after the bytes of the WRITE. */
@@ -40,10 +21,10 @@ static void a_send_does_not_overtake_a_write(struct contract *c)
 		contract_fill(from.data, sizes[i], i);
 		memset(to.data, 0xee, to.bytes);
 		assert_int_equal(contract_post(c, link.qp[0], &from, 0, sizes[i],
-					       remote(RVCM_DEV_OP_WRITE, &to, 50, 2 * i)),
+					       contract_remote(RVCM_DEV_OP_WRITE, &to, 50, 2 * i)),
 				 0);
 		contract_send(c, link.qp[0], &from, 0, 0, 2 * i + 1);
-		release_next(c, &link, 1);
+		contract_take(c, &link, 1);
 		contract_check(to.data + 50, sizes[i], i);
 		for (size_t k = 0; k < 50; k++) {
 			assert_int_equal(to.data[k], 0xee);
@@ -66,7 +47,7 @@ static void a_placed_write_is_there_when_it_completes(struct contract *c)
 	for (uint32_t i = 0; i < 20; i++) {
 		contract_fill(from.data, 10000, i);
 		assert_int_equal(contract_post(c, link.qp[0], &from, 0, 10000,
-					       remote(RVCM_DEV_OP_WRITE, &to, 0, i)),
+					       contract_remote(RVCM_DEV_OP_WRITE, &to, 0, i)),
 				 0);
 		contract_wc_ok(c, 0, i, RVCM_DEV_OP_WRITE);
 		contract_check(to.data, 10000, i);
@@ -87,7 +68,7 @@ static void every_size_is_read(struct contract *c)
 		contract_fill(from.data, sizes[i], i);
 		memset(to.data, 0xee, to.bytes);
 		assert_int_equal(contract_post(c, link.qp[0], &to, 50, sizes[i],
-					       remote(RVCM_DEV_OP_READ, &from, 0, i)),
+					       contract_remote(RVCM_DEV_OP_READ, &from, 0, i)),
 				 0);
 		wc = contract_wc_ok(c, 0, i, RVCM_DEV_OP_READ);
 		assert_int_equal(wc.length, sizes[i]);
@@ -115,10 +96,10 @@ static void a_read_is_evidence_of_the_writes_before(struct contract *c)
 		size_t bytes = i % 2 ? 20000 : 0;
 
 		contract_fill(from.data, 20000, i);
-		wr = remote(RVCM_DEV_OP_WRITE, &to, 0, 0);
+		wr = contract_remote(RVCM_DEV_OP_WRITE, &to, 0, 0);
 		wr.flags = 0;
 		assert_int_equal(contract_post(c, link.qp[0], &from, 0, 20000, wr), 0);
-		wr = remote(RVCM_DEV_OP_READ, &to, 0, 100 + i);
+		wr = contract_remote(RVCM_DEV_OP_READ, &to, 0, 100 + i);
 		assert_int_equal(contract_post(c, link.qp[0], &back, 0, bytes, wr), 0);
 		contract_wc_ok(c, 0, 100 + i, RVCM_DEV_OP_READ);
 		contract_check(to.data, 20000, i);
@@ -146,9 +127,10 @@ static void reads_and_sends_complete_in_posting_order(struct contract *c)
 		if (i % 3 == 2)
 			contract_send(c, link.qp[0], &out, 0, 100, i);
 		else
-			assert_int_equal(contract_post(c, link.qp[0], &to, at, 1000,
-						       remote(RVCM_DEV_OP_READ, &from, at, i)),
-					 0);
+			assert_int_equal(
+				contract_post(c, link.qp[0], &to, at, 1000,
+					      contract_remote(RVCM_DEV_OP_READ, &from, at, i)),
+				0);
 	}
 	for (uint32_t i = 0; i < N; i++) {
 		size_t at = (size_t)i * 1000;
@@ -158,7 +140,7 @@ static void reads_and_sends_complete_in_posting_order(struct contract *c)
 			assert_memory_equal(to.data + at, from.data + at, 1000);
 	}
 	for (uint32_t i = 0; i < N / 3; i++)
-		release_next(c, &link, 1);
+		contract_take(c, &link, 1);
 	contract_quiet(c);
 }
 
@@ -180,7 +162,7 @@ static void a_fence_waits_for_reads(struct contract *c)
 		contract_fill(from.data, 8000, i);
 		memset(to.data, 0, 8000);
 		assert_int_equal(contract_post(c, link.qp[0], &to, 0, 8000,
-					       remote(RVCM_DEV_OP_READ, &from, 0, 1)),
+					       contract_remote(RVCM_DEV_OP_READ, &from, 0, 1)),
 				 0);
 		assert_int_equal(contract_post(c, link.qp[0], &to, 0, 8000, fenced), 0);
 		wc = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
@@ -209,7 +191,7 @@ static void write_with(struct contract *c, uint64_t imm)
 		size_t bytes = i * 25;
 
 		contract_fill(from.data, bytes, i);
-		wr = remote(RVCM_DEV_OP_WRITE, &to, 0, i);
+		wr = contract_remote(RVCM_DEV_OP_WRITE, &to, 0, i);
 		wr.flags |= RVCM_DEV_WR_IMM;
 		wr.imm = imm + i;
 		assert_int_equal(contract_post(c, link.qp[0], &from, 0, bytes, wr), 0);
@@ -251,7 +233,7 @@ static void an_immediate_takes_a_posted_receive(struct contract *c)
 	contract_buf(c, 1, &to, 100, RW);
 	contract_buf(c, 1, &in, 8, RVCM_DEV_ACCESS_LOCAL_WRITE);
 	contract_fill(from.data, 100, 1);
-	wr = remote(RVCM_DEV_OP_WRITE, &to, 0, 1);
+	wr = contract_remote(RVCM_DEV_OP_WRITE, &to, 0, 1);
 	wr.flags |= RVCM_DEV_WR_IMM;
 	wr.imm = 42;
 	assert_int_equal(contract_post(c, link.qp[0], &from, 0, 100, wr), 0);

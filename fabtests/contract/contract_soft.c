@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The contract on the software RNIC, over real sockets of the loopback interface. */
 #include "contract/contract_real.h"
-#include "dev/soft/soft.h"
+#include "unit/loopback.h"
 
 struct shape {
 	bool v6;
@@ -18,19 +18,9 @@ static const struct shape many = { .many = true };
 static const struct shape tiny = { .tiny = true, .crc = true };
 static const struct shape cut = { .cut = true };
 
-/* The loopback device of that family. */
-static int find(bool want_v6, struct rvcm_dev_attr *attr)
+static bool find(const struct shape *shape, struct rvcm_dev_attr *attr)
 {
-	struct rvcm_dev_attr attrs[64];
-	int n = rvcm_soft_class.enumerate(attrs, 64);
-
-	for (int i = 0; i < n && i < 64; i++)
-		if (rvcm_addr_is_loopback(&attrs[i].addr) &&
-		    attrs[i].addr.family == (want_v6 ? RVCM_ADDR_V6 : RVCM_ADDR_V4)) {
-			*attr = attrs[i];
-			return 0;
-		}
-	return -1;
+	return test_loopback(shape->v6 ? RVCM_ADDR_V6 : RVCM_ADDR_V4, attr);
 }
 
 static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[2], void **ctx)
@@ -38,7 +28,7 @@ static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[
 	const struct shape *shape = target->arg;
 	struct rvcm_soft_tunables tun;
 	struct rvcm_dev_attr attr;
-	int rc = find(shape->v6, &attr);
+	int rc = 0;
 
 	rvcm_soft_tunables_init(&tun);
 	tun.crc = shape->crc;
@@ -57,6 +47,7 @@ static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[
 		tun.bulk_read_bytes = 64;
 	}
 	*ctx = NULL;
+	assert_true(find(shape, &attr));
 	for (int i = 0; i < 2 && rc == 0; i++)
 		rc = rvcm_soft_open(&attr, &tun, &dev[i]);
 	return rc;
@@ -88,7 +79,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
 		const struct shape *shape = targets[i].arg;
 
-		if (find(shape->v6, &attr) == 0)
+		if (find(shape, &attr))
 			have[n++] = targets[i];
 	}
 	return contract_main("contract_soft", have, n);

@@ -4,7 +4,6 @@
  * fi_getinfo to the last fi_close. Calls return a negative fi_errno, completions come or are
  * errors, and after the failure all of it works, with nothing left behind.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "conf/conf.h"
 #include "everyn/failmalloc.h"
 #include "everyn/failsys.h"
+#include "unit/fds.h"
 
 #define LONG      100000u
 #define FAILED_IN 20000u
@@ -218,18 +218,6 @@ static bool run(void (*arm)(unsigned long), unsigned long n)
 	return well;
 }
 
-static unsigned int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static bool sys_failed(void)
 {
 	return failsys_failed();
@@ -242,7 +230,7 @@ static void every_n(void (*arm)(unsigned long), bool (*failed)(void), unsigned l
 	size_t allocations;
 
 	assert_true(run(arm, 0));
-	fds = open_fds();
+	fds = test_open_fds();
 	allocations = failmalloc_outstanding();
 	for (;; n++) {
 		bool well = run(arm, n), was = failed();
@@ -250,7 +238,7 @@ static void every_n(void (*arm)(unsigned long), bool (*failed)(void), unsigned l
 		assert_true(n < FAILED_IN);
 		if (!well && !was)
 			fail_msg("run %lu went wrong, and nothing had failed", n);
-		assert_int_equal(open_fds(), fds);
+		assert_int_equal(test_open_fds(), fds);
 		assert_int_equal(failmalloc_outstanding(), allocations);
 		if (!was)
 			break;

@@ -2,7 +2,6 @@
 /* Every allocation, device call and socket call, over the software RNIC on loopback. */
 #include "unit/unit.h"
 
-#include <dirent.h>
 #include <poll.h>
 
 #include "base/clock.h"
@@ -11,6 +10,8 @@
 #include "everyn/faildev.h"
 #include "everyn/failsys.h"
 #include "unit/failmem.h"
+#include "unit/fds.h"
+#include "unit/loopback.h"
 
 static struct rvcm_dev_attr loopback;
 
@@ -77,24 +78,12 @@ static bool sys_failed(const char **what)
 	return *what;
 }
 
-static unsigned int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void every_n(const struct everyn_fault *fault)
 {
-	unsigned int fds = open_fds();
+	unsigned int fds = test_open_fds();
 
 	everyn_run(&net, fault);
-	assert_int_equal(open_fds(), fds);
+	assert_int_equal(test_open_fds(), fds);
 }
 
 static void every_allocation(void **state)
@@ -125,14 +114,8 @@ static void every_socket_call(void **state)
 
 static int find_loopback(void **state)
 {
-	struct rvcm_dev_attr attrs[64];
-	int n = rvcm_soft_class.enumerate(attrs, 64);
-
 	(void)state;
-	for (int i = 0; i < n && i < 64; i++)
-		if (attrs[i].addr.family == RVCM_ADDR_V4 && rvcm_addr_is_loopback(&attrs[i].addr))
-			loopback = attrs[i];
-	return loopback.addr.family ? 0 : -1;
+	return test_loopback(RVCM_ADDR_V4, &loopback) ? 0 : -1;
 }
 
 int main(void)

@@ -51,17 +51,6 @@ static uint64_t now_ns(void *ctx)
 	return ((struct run *)ctx)->now;
 }
 
-static void random_bytes(void *ctx, void *buf, size_t bytes)
-{
-	(void)ctx;
-	memset(buf, 0x42, bytes);
-}
-
-static void wake(void *ctx)
-{
-	(void)ctx;
-}
-
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	struct node *node = ctx;
@@ -90,7 +79,7 @@ static void open_node(struct run *r, struct node *node)
 			     .message_bytes_max = 1024,
 			     .window_max = 16,
 			     .linger_ns = 1000,
-			     .env = { now_ns, random_bytes, wake, wake, r } },
+			     .env = { now_ns, fake_random, fake_wake, fake_wake, r } },
 		.eager_bytes_max = 256,
 		.unexpected_bytes_max = 4096,
 	};
@@ -192,7 +181,7 @@ static void step_inject(struct run *r)
 	uint8_t how = fuzz_byte(&r->in), message[256] = { 0 };
 	size_t n = fuzz_bytes(&r->in, message, fuzz_byte(&r->in));
 
-	if (!conn || !path->up)
+	if (!path || !path->up)
 		return;
 	if (how & 1)
 		point(r, message, n);

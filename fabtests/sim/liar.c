@@ -72,26 +72,6 @@ static const struct rvcm_conn_sink sink = {
 	.down = on_down,
 };
 
-static bool log_enabled(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
-{
-	(void)ctx;
-	(void)subsys;
-	return level == RVCM_LOG_WARN;
-}
-
-static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
-		      const char *func, int line, const char *text)
-{
-	struct victim *victim = ctx;
-
-	(void)level;
-	(void)subsys;
-	(void)func;
-	(void)line;
-	snprintf(victim->warned + strlen(victim->warned),
-		 sizeof(victim->warned) - strlen(victim->warned), "%s\n", text);
-}
-
 void victim_open(struct victim *victim, uint64_t seed)
 {
 	struct sim_conf conf = { .seed = seed };
@@ -110,8 +90,7 @@ void victim_open(struct victim *victim, uint64_t seed)
 	};
 
 	memset(victim, 0, sizeof(*victim));
-	victim->log = (struct rvcm_log_sink) { log_enabled, log_write, victim };
-	rvcm_log_set_sink(&victim->log);
+	test_warned_begin(&victim->warned);
 	victim->net = sim_net_open(&conf);
 	victim->dev = sim_dev_open(victim->net, NULL);
 	memcpy(attr.job_key, liar_job_key, sizeof(liar_job_key));
@@ -348,7 +327,7 @@ void victim_assert_unproven(struct victim *victim, uint32_t protocol_errors, con
 	assert_int_equal(stats.unproven, 1);
 	assert_int_equal(victim->received, 0);
 	assert_int_equal(victim->downs, 0);
-	assert_non_null(strstr(victim->warned, why));
+	assert_non_null(strstr(victim->warned.text, why));
 }
 
 uint32_t victim_contacts(const struct victim *victim)

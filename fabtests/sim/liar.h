@@ -6,10 +6,10 @@
 #ifndef RVCM_FABTESTS_SIM_LIAR_H
 #define RVCM_FABTESTS_SIM_LIAR_H
 
-#include "base/log.h"
 #include "conn/conn.h"
 #include "conn/shake.h"
 #include "sim/sim.h"
+#include "unit/warned.h"
 
 extern const uint8_t liar_job_key[RVCM_CONN_KEY_BYTES];
 
@@ -26,10 +26,9 @@ struct victim {
 	struct rvcm_path *path;
 	uint32_t received, downs;
 	struct rvcm_conn_cause cause;
-	bool woken;        /* one of its sides has mail */
-	bool lazy;         /* computes: its data side does not move */
-	char warned[2000]; /* the lines at warn level */
-	struct rvcm_log_sink log;
+	bool woken; /* one of its sides has mail */
+	bool lazy;  /* computes: its data side does not move */
+	struct test_warned warned;
 };
 
 struct liar {

@@ -75,7 +75,7 @@ static void a_silent_opener_is_dropped(void **state)
 	liar_pass(&t.thief, 100 * SIM_MS);
 	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_DISCONNECTED);
 	assert_int_equal(unproven(&t.victim), 1);
-	assert_non_null(strstr(t.victim.warned, "did not prove itself in time"));
+	assert_non_null(strstr(t.victim.warned.text, "did not prove itself in time"));
 	assert_int_equal(victim_contacts(&t.victim), 1);
 	liar_data(&t.honest, 1);
 	assert_int_equal(t.victim.received, 2);
@@ -102,7 +102,7 @@ static void a_replay_costs_no_link(void **state)
 	assert_int_equal(t.victim.received, 2);
 	liar_hello(&t.thief, false);
 	assert_int_equal(unproven(&t.victim), 1);
-	assert_non_null(strstr(t.victim.warned, "proof"));
+	assert_non_null(strstr(t.victim.warned.text, "proof"));
 	liar_hang_up(&t.thief);
 	request_of(&t.thief, 6, 1); /* and one that stays silent */
 	liar_pass(&t.thief, 2 * VICTIM_HELLO_NS);
@@ -206,7 +206,7 @@ static void no_window_before_the_old_link_is_reaped(void **state)
 	liar_pass(&t.thief, 20 * SIM_MS);
 	assert_int_equal(t.victim.received, 1);
 	assert_int_equal(unproven(&t.victim), 1);
-	assert_non_null(strstr(t.victim.warned, "credit"));
+	assert_non_null(strstr(t.victim.warned.text, "credit"));
 	assert_int_equal(t.victim.downs, 1); /* HELLO was true: it has given up the old link */
 	three_close(&t);
 }

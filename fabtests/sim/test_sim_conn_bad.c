@@ -194,7 +194,7 @@ static void hello_of_a_wrong_form(void **state)
 		rvcm_le16_put(hello->n_rails, rows[i].rails);
 		liar_say(&liar, message, sizeof(*f) + rows[i].bytes);
 		victim_assert_unproven(&victim, 1, rows[i].why);
-		assert_null(strstr(victim.warned, "job key"));
+		assert_null(strstr(victim.warned.text, "job key"));
 		liar_assert_served(&liar);
 		victim_close(&victim, &liar);
 	}

@@ -103,6 +103,17 @@ static void mr_dereg(struct rvcm_dev_mr *dev_mr)
 
 static const struct rvcm_dev_ops ops = { .mr_reg = mr_reg, .mr_dereg = mr_dereg };
 
+void fake_random(void *ctx, void *buf, size_t bytes)
+{
+	(void)ctx;
+	memset(buf, 0x42, bytes);
+}
+
+void fake_wake(void *ctx)
+{
+	(void)ctx;
+}
+
 void fake_net_init(struct fake_net *net)
 {
 	memset(net, 0, sizeof(*net));

@@ -46,6 +46,10 @@ struct fake_net {
 	enum rvcm_status fault_status;
 };
 
+/* Of an engine's surroundings: what is random, always the same, and a wake for one who is awake. */
+void fake_random(void *ctx, void *buf, size_t bytes);
+void fake_wake(void *ctx);
+
 void fake_net_init(struct fake_net *net);
 /* Everything has been closed and deregistered. */
 void fake_net_fini(struct fake_net *net);

@@ -11,17 +11,6 @@ static uint64_t now_ns(void *ctx)
 	return ((struct world *)ctx)->now;
 }
 
-static void random_bytes(void *ctx, void *buf, size_t bytes)
-{
-	(void)ctx;
-	memset(buf, 0x42, bytes);
-}
-
-static void wake(void *ctx)
-{
-	(void)ctx;
-}
-
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	struct world_node *node = ctx;
@@ -92,7 +81,7 @@ static void open_node(struct world *w, struct world_node *node)
 			.message_bytes_max = w->message_bytes_max,
 			.window_max = 16,
 			.linger_ns = 1000,
-			.env = { now_ns, random_bytes, wake, wake, w },
+			.env = { now_ns, fake_random, fake_wake, fake_wake, w },
 		},
 		.eager_bytes_max = w->eager_bytes_max,
 		.eager_lone_bytes_max = w->eager_lone_bytes_max,

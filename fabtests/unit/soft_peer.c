@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,49 +14,21 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dev/soft/crc.h"
+#include "unit/loopback.h"
 
 /* How long a test waits before it gives up. */
 #define PATIENCE_NS (30 * RVCM_CLOCK_NS_PER_S)
 
 /* -- the device ----------------------------------------------------------------------------- */
 
-static bool log_enabled(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
-{
-	(void)ctx;
-	(void)subsys;
-	return level == RVCM_LOG_WARN;
-}
-
-static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
-		      const char *func, int line, const char *text)
-{
-	struct soft_peer *p = ctx;
-
-	(void)level;
-	(void)subsys;
-	(void)func;
-	(void)line;
-	snprintf(p->warning, sizeof(p->warning), "%s", text);
-	p->n_warnings++;
-}
-
-static struct rvcm_log_sink sink = { .enabled = log_enabled, .write = log_write };
-
 void soft_peer_open(struct soft_peer *p, const struct rvcm_soft_tunables *tun)
 {
-	struct rvcm_dev_attr attrs[64];
-	int n = rvcm_soft_class.enumerate(attrs, 64);
-
 	memset(p, 0, sizeof(*p));
 	p->fd = -1;
 	p->msn = 1;
 	p->read_msn = 1;
-	sink.ctx = p;
-	rvcm_log_set_sink(&sink);
-	for (int i = 0; i < n && i < 64 && !p->dev; i++)
-		if (rvcm_addr_is_loopback(&attrs[i].addr) && attrs[i].addr.family == RVCM_ADDR_V4)
-			assert_int_equal(rvcm_soft_open(&attrs[i], tun, &p->dev), 0);
-	assert_non_null(p->dev);
+	test_warned_begin(&p->warned);
+	p->dev = test_loopback_open(tun);
 	p->ops = p->dev->ops;
 	assert_int_equal(p->ops->cq_open(p->dev, 256, &p->cq), 0);
 }

@@ -13,6 +13,7 @@
 #include "dev/soft/mpa.h"
 #include "dev/soft/soft.h"
 #include "dev/soft/wire.h"
+#include "unit/warned.h"
 
 #define SOFT_PEER_WCS 512
 
@@ -37,8 +38,7 @@ struct soft_peer {
 	struct rvcm_dev_wc wcs[SOFT_PEER_WCS];
 	uint32_t n_wcs;
 	uint32_t n_taken;
-	uint32_t n_warnings; /* log lines at warn level */
-	char warning[512];   /* the last of them */
+	struct test_warned warned;
 };
 
 /* Opens the device and its CQ; fails the test if there is no loopback. tun NULL = defaults. */

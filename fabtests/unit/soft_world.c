@@ -11,32 +11,18 @@
 #include "base/clock.h"
 #include "dev/soft/crc.h"
 #include "dev/soft/mpa.h"
+#include "unit/loopback.h"
 
 /* So long nothing takes; whoever waits longer waits for ever. */
 #define WAIT_NS (60 * RVCM_CLOCK_NS_PER_S)
-
-static void find_loopback(struct rvcm_dev_attr *attr)
-{
-	struct rvcm_dev_attr attrs[64];
-	int n = rvcm_soft_class.enumerate(attrs, 64);
-
-	for (int i = 0; i < n && i < 64; i++)
-		if (attrs[i].addr.family == RVCM_ADDR_V4 && rvcm_addr_is_loopback(&attrs[i].addr)) {
-			*attr = attrs[i];
-			return;
-		}
-	fail_msg("no loopback device");
-}
 
 void soft_world_open(struct soft_world *w, const struct rvcm_soft_tunables *tun, uint32_t count)
 {
 	const struct rvcm_dev_pool_attr pool = { .message_bytes_max = SOFT_WORLD_MESSAGE,
 						 .count = count };
-	struct rvcm_dev_attr attr;
 
 	memset(w, 0, sizeof(*w));
-	find_loopback(&attr);
-	assert_int_equal(rvcm_soft_open(&attr, tun, &w->dev), 0);
+	w->dev = test_loopback_open(tun);
 	w->ops = w->dev->ops;
 	w->addr = w->dev->attr.addr;
 	assert_int_equal(w->ops->cq_open(w->dev, SOFT_WORLD_WCS, &w->cq), 0);

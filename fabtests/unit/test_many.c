@@ -14,6 +14,7 @@
 #include "conn/conn.h"
 #include "dev/soft/soft.h"
 #include "unit/failmem.h"
+#include "unit/loopback.h"
 
 #define SLOTS    64u
 #define PEERS    8u
@@ -118,17 +119,6 @@ static int turn(struct world *w)
 
 /* -- opening and closing -------------------------------------------------------------------- */
 
-static void open_loopback(struct world *w)
-{
-	struct rvcm_dev_attr attrs[64];
-	int n = rvcm_soft_class.enumerate(attrs, 64);
-
-	for (int i = 0; i < n && i < 64 && !w->dev; i++)
-		if (attrs[i].addr.family == RVCM_ADDR_V4 && rvcm_addr_is_loopback(&attrs[i].addr))
-			assert_int_equal(rvcm_soft_class.open(&attrs[i], &w->dev), 0);
-	assert_non_null(w->dev);
-}
-
 static void open_world(struct world *w)
 {
 	struct rvcm_carrier_attr attr = {
@@ -148,7 +138,7 @@ static void open_world(struct world *w)
 	};
 
 	memset(w, 0, sizeof(*w));
-	open_loopback(w);
+	w->dev = test_loopback_open(NULL);
 	assert_int_equal(rvcm_carrier_open(&attr, &w->carrier), 0);
 	for (uint16_t i = 0; i < SLOTS; i++)
 		assert_int_equal(rvcm_carrier_listen(w->carrier, i, &w->name[i]), 0);

@@ -5,9 +5,9 @@
 
 #include "unit/proto_world.h"
 #include "unit/failmem.h"
-#include "base/log.h"
 #include "proto/message.h"
 #include "proto/proto_impl.h"
+#include "unit/warned.h"
 
 #define TAGGED RVCM_EP_TAGGED
 #define DONE   RVCM_EP_COMPLETION
@@ -177,30 +177,10 @@ static void cancel_ends_the_oldest_once(void **state)
 	world_close(w);
 }
 
-static bool log_enabled(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
-{
-	(void)ctx;
-	(void)subsys;
-	return level == RVCM_LOG_WARN;
-}
-
-/* How many lines name the receives. */
-static void log_count(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
-		      const char *func, int line, const char *text)
-{
-	(void)level;
-	(void)subsys;
-	(void)func;
-	(void)line;
-	if (strstr(text, " 2 receives "))
-		++*(int *)ctx;
-}
-
 static void more_than_rx_max_is_eagain(void **state)
 {
 	struct world *w = world_new();
-	int said = 0;
-	const struct rvcm_log_sink sink = { log_enabled, log_count, &said };
+	struct test_warned warned;
 	char in;
 
 	(void)state;
@@ -208,11 +188,12 @@ static void more_than_rx_max_is_eagain(void **state)
 	world_open(w);
 	assert_int_equal(world_recv(w, 1, &in, 1, ANY, 1, 0, CTX(1)), 0);
 	assert_int_equal(world_recv(w, 1, &in, 1, ANY, 1, 0, CTX(2)), 0);
-	rvcm_log_set_sink(&sink);
+	test_warned_begin(&warned);
 	assert_int_equal(world_recv(w, 1, &in, 1, ANY, 1, 0, CTX(3)), -EAGAIN);
 	assert_int_equal(world_recv(w, 1, &in, 1, ANY, 1, 0, CTX(3)), -EAGAIN);
 	rvcm_log_set_sink(NULL);
-	assert_int_equal(said, 1);
+	assert_int_equal(warned.n, 1);
+	assert_non_null(strstr(warned.text, " 2 receives "));
 	assert_int_equal(rvcm_ep_cancel(w->nodes[1].ep, CTX(1)), 0);
 	world_expect(w, 1, CTX(1), RVCM_STATUS_CANCELED, 0);
 	assert_int_equal(world_recv(w, 1, &in, 1, ANY, 1, 0, CTX(3)), 0);

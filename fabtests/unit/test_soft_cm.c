@@ -44,7 +44,7 @@ static void turned_away(const void *bytes, size_t n)
 	soft_peer_dial(&p);
 	soft_peer_write(&p, bytes, n);
 	soft_peer_expect_end(&p);
-	assert_int_equal(p.n_warnings, 1);
+	assert_int_equal(p.warned.n, 1);
 	assert_false(p.have_event);
 	check_alive(&p);
 }
@@ -181,7 +181,7 @@ static void who_says_nothing_blocks_nobody(void **state)
 	soft_peer_write(&p, "MPA ID Req Frame\0\1\0\0", 20);
 	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	assert_int_equal(p.ops->reject(p.event.req, NULL, 0), 0);
-	assert_int_equal(p.n_warnings, 0);
+	assert_int_equal(p.warned.n, 0);
 	for (int i = 0; i < N; i++)
 		close(fds[i]);
 	soft_peer_close(&p);
@@ -205,14 +205,14 @@ static void silence_does_not_keep_others_out(void **state)
 		silent[i] = p.fd;
 		p.fd = -1;
 	}
-	assert_int_equal(p.n_warnings, 1);
+	assert_int_equal(p.warned.n, 1);
 	p.fd = silent[0];
 	soft_peer_expect_end(&p);
 	close(p.fd);
 	soft_peer_dial(&p);
 	soft_peer_write(&p, "MPA ID Req Frame\0\1\0\0", 20);
 	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
-	assert_int_equal(p.n_warnings, 1);
+	assert_int_equal(p.warned.n, 1);
 	assert_int_equal(p.ops->reject(p.event.req, NULL, 0), 0);
 	close(silent[1]);
 	close(silent[2]);

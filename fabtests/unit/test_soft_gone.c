@@ -69,7 +69,7 @@ static void bytes_that_nobody_acknowledges(void **state)
 	post(&p, RVCM_DEV_OP_READ, 1);
 	post(&p, RVCM_DEV_OP_SEND, 2);
 	wc = soft_peer_wc(&p);
-	assert_int_equal(p.n_warnings, 1); /* it was us who gave up, not TCP, later */
+	assert_int_equal(p.warned.n, 1); /* it was us who gave up, not TCP, later */
 	assert_int_equal(wc.wr_id, 1);
 	assert_int_equal(wc.status, RVCM_STATUS_RETRY_EXCEEDED);
 	wc = soft_peer_wc(&p); /* handed to the stream, and behind a READ that has failed */

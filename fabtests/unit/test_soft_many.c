@@ -6,7 +6,6 @@
  */
 #include "unit/unit.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,8 @@
 
 #include "base/clock.h"
 #include "dev/soft/soft.h"
+#include "unit/fds.h"
+#include "unit/loopback.h"
 
 #define MANY        2000u
 #define PATIENCE_NS (120 * RVCM_CLOCK_NS_PER_S)
@@ -40,18 +41,6 @@ struct crowd {
 	uint64_t since_ns;
 	struct end *ends[2]; /* openers, acceptors */
 };
-
-static uint32_t open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	uint32_t n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 /* As many connections of this process with itself as its limit of descriptors allows. */
 static uint32_t raise_limit(uint32_t want)
@@ -87,14 +76,9 @@ static struct rvcm_dev_qp *new_qp(struct crowd *c, struct end *end)
 static void crowd_open(struct crowd *c, uint32_t n, int backlog)
 {
 	struct rvcm_dev_pool_attr pool = { .message_bytes_max = 64, .count = 2 * n };
-	struct rvcm_dev_attr attrs[64];
-	int devices = rvcm_soft_class.enumerate(attrs, 64);
 
 	memset(c, 0, sizeof(*c));
-	for (int i = 0; i < devices && i < 64 && !c->dev; i++)
-		if (rvcm_addr_is_loopback(&attrs[i].addr) && attrs[i].addr.family == RVCM_ADDR_V4)
-			assert_int_equal(rvcm_soft_open(&attrs[i], NULL, &c->dev), 0);
-	assert_non_null(c->dev);
+	c->dev = test_loopback_open(NULL);
 	c->ops = c->dev->ops;
 	c->n = n;
 	c->addr = c->dev->attr.addr;
@@ -237,7 +221,7 @@ static void end_all(struct crowd *c)
 static void thousands_come_talk_and_go(void **state)
 {
 	uint32_t n = raise_limit(MANY);
-	uint32_t before = open_fds();
+	uint32_t before = test_open_fds();
 	struct crowd c;
 
 	(void)state;
@@ -246,7 +230,7 @@ static void thousands_come_talk_and_go(void **state)
 		connect_all(&c);
 		end_all(&c);
 		crowd_close(&c);
-		assert_int_equal(open_fds(), before);
+		assert_int_equal(test_open_fds(), before);
 	}
 }
 
@@ -266,7 +250,7 @@ static void a_storm_on_a_short_backlog(void **state)
 static void thousands_are_broken_off(void **state)
 {
 	uint32_t n = raise_limit(MANY);
-	uint32_t before = open_fds();
+	uint32_t before = test_open_fds();
 	struct crowd c;
 
 	(void)state;
@@ -275,7 +259,7 @@ static void thousands_are_broken_off(void **state)
 	for (uint32_t i = 0; i < n; i++)
 		say(&c, &c.ends[0][i]);
 	crowd_close(&c);
-	assert_int_equal(open_fds(), before);
+	assert_int_equal(test_open_fds(), before);
 }
 
 int main(void)

@@ -86,10 +86,10 @@ static void what_others_speak_is_named(void **state)
 			soft_peer_read(&p, reply, sizeof(reply));
 			soft_peer_expect_end(&p);
 		}
-		assert_int_equal(p.n_warnings, 1);
-		assert_non_null(strstr(p.warning, "127.0.0.1:"));
-		if (!strstr(p.warning, g->said))
-			fail_msg("of %s it says: %s", g->said, p.warning);
+		assert_int_equal(p.warned.n, 1);
+		assert_non_null(strstr(p.warned.text, "127.0.0.1:"));
+		if (!strstr(p.warned.text, g->said))
+			fail_msg("of %s it says: %s", g->said, p.warned.text);
 		soft_peer_close(&p);
 	}
 }
@@ -110,7 +110,7 @@ static void who_hangs_up_is_not_accused(void **state)
 		close(p.fd);
 		p.fd = -1;
 	}
-	assert_int_equal(p.n_warnings, 0);
+	assert_int_equal(p.warned.n, 0);
 	soft_peer_close(&p);
 }
 
@@ -127,7 +127,7 @@ static void a_hundred_strangers_are_one_line_and_no_harm(void **state)
 	p.fd = -1;
 	for (int i = 0; i < 100; i++)
 		stranger(&p, greetings[i % 6].bytes, greetings[i % 6].n);
-	assert_int_equal(p.n_warnings, 1);
+	assert_int_equal(p.warned.n, 1);
 	p.fd = fd;
 	soft_peer_send(&p, "hello", 5);
 	assert_int_equal(soft_peer_wc(&p).status, RVCM_STATUS_OK);
@@ -168,8 +168,8 @@ static void who_cannot_connect_for_want_of_descriptors_says_so_once(void **state
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(p.ops->connect(p.qp, &p.addr, NULL, 0), -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(p.n_warnings, 1);
-	assert_non_null(strstr(p.warning, "RLIMIT_NOFILE"));
+	assert_int_equal(p.warned.n, 1);
+	assert_non_null(strstr(p.warned.text, "RLIMIT_NOFILE"));
 	assert_int_equal(p.ops->connect(p.qp, &p.addr, NULL, 0), 0);
 	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	soft_peer_close(&p);
@@ -187,12 +187,12 @@ static void who_cannot_accept_for_want_of_descriptors_says_so_once(void **state)
 	soft_peer_dial(&p);
 	soft_peer_write(&p, "MPA ID Req Frame\x00\x01\x00\x00", 20);
 	close_the_door(&before);
-	while (!p.n_warnings)
+	while (!p.warned.n)
 		soft_peer_pump(&p);
-	assert_non_null(strstr(p.warning, "RLIMIT_NOFILE"));
+	assert_non_null(strstr(p.warned.text, "RLIMIT_NOFILE"));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	soft_peer_event(&p, RVCM_DEV_EVENT_CONNECT_REQUEST);
-	assert_int_equal(p.n_warnings, 1);
+	assert_int_equal(p.warned.n, 1);
 	soft_peer_close(&p);
 }
 

@@ -44,7 +44,7 @@ static void down(struct rig *r, uint16_t term, enum rvcm_status status,
 	assert_int_equal(soft_peer_event(&r->p, RVCM_DEV_EVENT_DISCONNECTED)->status, status);
 	soft_peer_pump(&r->p);
 	assert_false(r->p.have_event);
-	assert_int_equal(r->p.n_warnings, 1);
+	assert_int_equal(r->p.warned.n, 1);
 	for (size_t i = 0; i < sizeof(r->data); i++)
 		assert_int_equal(r->data[i], 0x55);
 	r->p.ops->mr_dereg(r->mr);
