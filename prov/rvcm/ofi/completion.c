@@ -40,36 +40,51 @@ static void push_stranger(struct rvcm_endpoint *ep, struct rvcm_cq_entry *entry,
 	rvcm_cq_push_error(ep->rx.cq, entry, 0, &address, bytes);
 }
 
+static inline void fill(struct rvcm_cq_entry *entry, const struct rvcm_ep_comp *comp)
+{
+	entry->out.op_context = comp->op_context;
+	entry->out.flags = completion_flags(comp->flags);
+	entry->out.len = comp->length;
+	entry->out.buf = comp->buf;
+	entry->out.data = comp->data;
+	entry->out.tag = comp->tag;
+	entry->source = comp->source;
+	entry->status = comp->status;
+	entry->err = 0;
+}
+
+/* One that is read with fi_cq_readerr. */
+static __attribute__((noinline)) void push_odd(struct rvcm_endpoint *ep, struct rvcm_cq *cq,
+					       const struct rvcm_ep_comp *comp)
+{
+	struct rvcm_cq_entry entry;
+
+	fill(&entry, comp);
+	if (comp->status == RVCM_STATUS_OK) {
+		push_stranger(ep, &entry, comp->name);
+		return;
+	}
+	entry.err = completion_error(comp);
+	rvcm_cq_push_error(cq, &entry, comp->overflow, comp->text,
+			   comp->text ? strlen(comp->text) + 1 : 0);
+}
+
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	struct rvcm_endpoint *ep = ctx;
 	struct rvcm_endpoint_side *side = comp->flags & RVCM_EP_SEND ? &ep->tx : &ep->rx;
-	struct rvcm_cq_entry entry = {
-		.out = {
-			.op_context = comp->op_context,
-			.flags = completion_flags(comp->flags),
-			.len = comp->length,
-			.buf = comp->buf,
-			.data = comp->data,
-			.tag = comp->tag,
-		},
-		.source = comp->source,
-		.status = comp->status,
-	};
+	bool stranger = ep->source_error && comp->name && comp->source == RVCM_EP_SOURCE_NONE;
 
 	if (comp->flags & RVCM_EP_MULTI)
 		rvcm_endpoint_unreserve(side);
 	else
 		rvcm_endpoint_unpromise(side);
-	if (comp->status != RVCM_STATUS_OK) {
-		entry.err = completion_error(comp);
-		rvcm_cq_push_error(side->cq, &entry, comp->overflow, comp->text,
-				   comp->text ? strlen(comp->text) + 1 : 0);
-	} else if (ep->source_error && comp->name && comp->source == RVCM_EP_SOURCE_NONE) {
-		push_stranger(ep, &entry, comp->name);
-	} else {
-		rvcm_cq_push(side->cq, &entry);
+	if (comp->status != RVCM_STATUS_OK || stranger) {
+		push_odd(ep, side->cq, comp);
+		return;
 	}
+	fill(rvcm_cq_next(side->cq), comp);
+	rvcm_cqwait_wake(&side->cq->wait);
 }
 
 static uint64_t source(void *ctx, const struct rvcm_addr *name)

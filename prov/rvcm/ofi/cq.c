@@ -49,12 +49,6 @@ int rvcm_cq_grow(struct rvcm_cq *cq)
 	return 0;
 }
 
-void rvcm_cq_push(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry)
-{
-	cq->entries[rvcm_ring_push(&cq->ring)] = *entry;
-	rvcm_cqwait_wake(&cq->wait);
-}
-
 void rvcm_cq_push_error(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry, size_t overflow,
 			const void *data, size_t bytes)
 {
@@ -67,7 +61,8 @@ void rvcm_cq_push_error(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry, s
 		if (bytes)
 			memcpy(with.error->data, data, bytes);
 	}
-	rvcm_cq_push(cq, &with);
+	*rvcm_cq_next(cq) = with;
+	rvcm_cqwait_wake(&cq->wait);
 }
 
 /* -- reading ------------------------------------------------------------------------------- */

@@ -57,12 +57,15 @@ int rvcm_cq_trywait(struct fid *fid);
 /* Make the ring larger. Under lock. -EAGAIN: no memory just now. */
 int rvcm_cq_grow(struct rvcm_cq *cq);
 
-/* Add a completion that was promised. Under lock. */
-void rvcm_cq_push(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry);
+/* The place of a completion that was promised: fill it in, then rvcm_cqwait_wake. Under lock. */
+static inline struct rvcm_cq_entry *rvcm_cq_next(struct rvcm_cq *cq)
+{
+	return &cq->entries[rvcm_ring_push(&cq->ring)];
+}
 
 /*
- * The same for a failure. data is what fi_cq_readerr gives as err_data: the cause in words, or for
- * status SOURCE_UNKNOWN an address; NULL and 0 for none.
+ * Add a completion that was promised, of a failure. Under lock. data is what fi_cq_readerr gives as
+ * err_data: the cause in words, or for status SOURCE_UNKNOWN an address; NULL and 0 for none.
  */
 void rvcm_cq_push_error(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry, size_t overflow,
 			const void *data, size_t bytes);

@@ -15,6 +15,10 @@ static inline bool rvcm_iov_total(const struct rvcm_ep_iov *iov, uint32_t n, siz
 {
 	size_t sum = 0;
 
+	if (n == 1) {
+		*total = iov->length;
+		return true;
+	}
 	for (uint32_t i = 0; i < n; i++)
 		if (__builtin_add_overflow(sum, iov[i].length, &sum))
 			return false;
@@ -35,6 +39,10 @@ static inline uint32_t rvcm_iov_pieces(const struct rvcm_ep_iov *iov, uint32_t n
 /* Copy all of iov to dst. */
 static inline void rvcm_iov_gather(uint8_t *dst, const struct rvcm_ep_iov *iov, uint32_t n)
 {
+	if (n == 1 && iov->length) {
+		memcpy(dst, iov->addr, iov->length);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (iov[i].length == 0)
 			continue;

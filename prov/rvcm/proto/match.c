@@ -17,7 +17,8 @@
 #include "base/mem.h"
 #include "proto/match.h"
 
-static struct rvcm_match_item *item_of(const struct rvcm_match_table *table, struct rvcm_list *link)
+static inline struct rvcm_match_item *item_of(const struct rvcm_match_table *table,
+					      struct rvcm_list *link)
 {
 	return (struct rvcm_match_item *)((char *)link - table->offset);
 }
@@ -86,8 +87,9 @@ static void chain_insert(const struct rvcm_match_table *table, struct rvcm_list 
 	rvcm_list_add_head(pos, link);
 }
 
-static void table_grow(struct rvcm_match *match, const struct rvcm_match_class *class,
-		       struct rvcm_match_table *table)
+static __attribute__((noinline)) void table_grow(struct rvcm_match *match,
+						 const struct rvcm_match_class *class,
+						 struct rvcm_match_table *table)
 {
 	uint64_t n = table->mask ? 2 * (table->mask + 1) : 32;
 	struct rvcm_list *buckets = rvcm_mem_calloc(n, sizeof(*buckets));
@@ -112,16 +114,25 @@ static void table_grow(struct rvcm_match *match, const struct rvcm_match_class *
 	table->mask = n - 1;
 }
 
-static void table_insert(struct rvcm_match *match, const struct rvcm_match_class *class,
-			 struct rvcm_match_table *table, struct rvcm_list *link)
+/* A table with one item has one bucket, and needs no hash. */
+static inline struct rvcm_list *bucket_of(const struct rvcm_match *match,
+					  const struct rvcm_match_class *class,
+					  const struct rvcm_match_table *table, uint64_t tag,
+					  uint64_t source)
 {
-	struct rvcm_match_item *item = item_of(table, link);
-	uint64_t h;
+	if (!table->mask)
+		return table->buckets;
+	return &table->buckets[key_hash(match, class, tag, source) & table->mask];
+}
+
+static inline void table_insert(struct rvcm_match *match, const struct rvcm_match_class *class,
+				struct rvcm_match_table *table, struct rvcm_list *link)
+{
+	const struct rvcm_match_item *item = item_of(table, link);
 
 	if (table->count++ > table->mask)
 		table_grow(match, class, table);
-	h = table->mask ? key_hash(match, class, item->tag, item->source) : 0;
-	chain_insert(table, &table->buckets[h & table->mask], link);
+	chain_insert(table, bucket_of(match, class, table, item->tag, item->source), link);
 }
 
 static void table_remove(struct rvcm_match_table *table, struct rvcm_list *link)
@@ -131,13 +142,12 @@ static void table_remove(struct rvcm_match_table *table, struct rvcm_list *link)
 }
 
 /* The oldest item with that key, or NULL. */
-static struct rvcm_match_item *table_find(const struct rvcm_match *match,
-					  const struct rvcm_match_class *class,
-					  const struct rvcm_match_table *table, uint64_t tag,
-					  uint64_t source)
+static inline struct rvcm_match_item *table_find(const struct rvcm_match *match,
+						 const struct rvcm_match_class *class,
+						 const struct rvcm_match_table *table, uint64_t tag,
+						 uint64_t source)
 {
-	uint64_t h = table->mask ? key_hash(match, class, tag, source) : 0;
-	struct rvcm_list *head = &table->buckets[h & table->mask], *pos;
+	struct rvcm_list *head = bucket_of(match, class, table, tag, source), *pos;
 
 	rvcm_list_for_each (pos, head) {
 		struct rvcm_match_item *item = item_of(table, pos);
@@ -194,23 +204,30 @@ static uint32_t class_claim(struct rvcm_match *match)
 	return RVCM_MATCH_CLASSES;
 }
 
-/* The class of a receive; RVCM_MATCH_CLASSES: there are too many. */
-static uint32_t class_of(struct rvcm_match *match, const struct rvcm_match_recv *recv)
+/* A class for the first receive of its kind. */
+static __attribute__((noinline)) uint32_t class_new(struct rvcm_match *match,
+						    const struct rvcm_match_recv *recv)
 {
-	bool directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
-	uint32_t c;
+	uint32_t c = class_claim(match);
 
-	for (c = 0; c < match->n_classes; c++)
-		if (match->classes[c].ignore == recv->ignore &&
-		    match->classes[c].directed == directed)
-			return c;
-	c = class_claim(match);
 	if (c < RVCM_MATCH_CLASSES) {
 		index_dissolve(match, c);
 		match->classes[c].ignore = recv->ignore;
-		match->classes[c].directed = directed;
+		match->classes[c].directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
 	}
 	return c;
+}
+
+/* The class of a receive; RVCM_MATCH_CLASSES: there are too many. */
+static inline uint32_t class_of(struct rvcm_match *match, const struct rvcm_match_recv *recv)
+{
+	bool directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
+
+	for (uint32_t c = 0; c < match->n_classes; c++)
+		if (match->classes[c].ignore == recv->ignore &&
+		    match->classes[c].directed == directed)
+			return c;
+	return class_new(match, recv);
 }
 
 /* -- the door ----------------------------------------------------------------------------- */
@@ -275,7 +292,7 @@ struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_mat
 	struct rvcm_match_msg *msg;
 
 	recv->class = class_of(match, recv);
-	msg = find_held(match, recv);
+	msg = rvcm_list_empty(&match->held) ? NULL : find_held(match, recv);
 	if (msg) {
 		rvcm_match_drop(match, msg);
 		return msg;
@@ -293,8 +310,10 @@ struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_mat
 }
 
 /* The oldest receive without a class that matches and is older than best. */
-static struct rvcm_match_recv *find_overflow(struct rvcm_match *match, struct rvcm_match_recv *best,
-					     uint64_t tag, uint64_t source)
+static __attribute__((noinline)) struct rvcm_match_recv *find_overflow(struct rvcm_match *match,
+								       struct rvcm_match_recv *best,
+								       uint64_t tag,
+								       uint64_t source)
 {
 	struct rvcm_list *pos;
 
@@ -310,7 +329,8 @@ static struct rvcm_match_recv *find_overflow(struct rvcm_match *match, struct rv
 	return best;
 }
 
-static struct rvcm_match_recv *find_posted(struct rvcm_match *match, uint64_t tag, uint64_t source)
+static inline struct rvcm_match_recv *find_posted(struct rvcm_match *match, uint64_t tag,
+						  uint64_t source)
 {
 	struct rvcm_match_item *best = NULL;
 	struct rvcm_match_recv *recv;
@@ -329,12 +349,20 @@ static struct rvcm_match_recv *find_posted(struct rvcm_match *match, uint64_t ta
 	return rvcm_list_empty(&match->overflow) ? recv : find_overflow(match, recv, tag, source);
 }
 
+static inline void unpost(struct rvcm_match *match, struct rvcm_match_recv *recv)
+{
+	rvcm_list_del(&recv->item.all);
+	rvcm_list_del(&recv->link);
+	if (recv->class < RVCM_MATCH_CLASSES)
+		match->classes[recv->class].recvs.count--;
+}
+
 struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag, uint64_t source)
 {
 	struct rvcm_match_recv *recv = find_posted(match, tag, source);
 
 	if (recv && !recv->stays)
-		rvcm_match_unpost(match, recv);
+		unpost(match, recv);
 	return recv;
 }
 
@@ -350,11 +378,7 @@ void rvcm_match_hold(struct rvcm_match *match, struct rvcm_match_msg *msg)
 
 void rvcm_match_unpost(struct rvcm_match *match, struct rvcm_match_recv *recv)
 {
-	rvcm_list_del(&recv->item.all);
-	if (recv->class < RVCM_MATCH_CLASSES)
-		table_remove(&match->classes[recv->class].recvs, &recv->link);
-	else
-		rvcm_list_del(&recv->link);
+	unpost(match, recv);
 }
 
 void rvcm_match_drop(struct rvcm_match *match, struct rvcm_match_msg *msg)

@@ -189,6 +189,40 @@ static const char *hold(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	return NULL;
 }
 
+/* Is it the common case: eager, whole, and into one piece of memory? */
+static inline bool is_plain(const struct rvcm_recv *recv, const struct rvcm_parse *msg)
+{
+	return msg->op == RVCM_MESSAGE_EAGER && recv->n_iov == 1 && msg->length <= recv->room &&
+	       !recv->owner && !(recv->flags & RVCM_RECV_SILENT);
+}
+
+/* What bind, place, report and free do in all, for that case. */
+static void take_plain(struct rvcm_peer *peer, struct rvcm_recv *recv, const struct rvcm_parse *msg)
+{
+	struct rvcm_ep *ep = peer->ep;
+	struct rvcm_ep_comp comp = {
+		.op_context = recv->op_context,
+		.flags = msg->flags,
+		.status = RVCM_STATUS_OK,
+		.length = (size_t)msg->length,
+		.buf = recv->iov[0].addr,
+		.tag = msg->tag,
+		.data = msg->data,
+		.source = peer->source,
+		.name = &peer->name,
+	};
+	bool wanted = recv->flags & RVCM_EP_COMPLETION;
+
+	if (comp.length)
+		memcpy(comp.buf, msg->payload, comp.length);
+	rvcm_stat_inc(&ep->stats.rx_msgs);
+	rvcm_stat_add(&ep->stats.rx_bytes, comp.length);
+	ep->rx_count--;
+	rvcm_pool_put(&ep->recvs, recv);
+	if (wanted)
+		ep->sink->complete(ep->sink_ctx, &comp);
+}
+
 static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_ep *ep = peer->ep;
@@ -202,6 +236,10 @@ static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	if (!found)
 		return hold(peer, msg);
 	recv = rvcm_recv_taker(ep, found, msg->length);
+	if (is_plain(recv, msg)) {
+		take_plain(peer, recv, msg);
+		return NULL;
+	}
 	rvcm_recv_bind(recv, peer, msg->flags, msg->tag, msg->data, msg->length);
 	if (msg->op == RVCM_MESSAGE_EAGER)
 		place(ep, recv, msg->payload);
@@ -240,7 +278,8 @@ void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx)
 		return;
 	}
 	if (!why)
-		why = handlers[msg.op](peer, &msg);
+		why = msg.op == RVCM_MESSAGE_EAGER ? arrived(peer, &msg)
+						   : handlers[msg.op](peer, &msg);
 	if (!why)
 		return;
 	rvcm_stat_inc(&peer->ep->stats.malformed);

@@ -230,7 +230,7 @@ static bool announce(struct rvcm_send *send, bool own)
 }
 
 /* May it be sent from where it lies? */
-static bool may_lend(const struct rvcm_ep_tx *tx, size_t length)
+static inline bool may_lend(const struct rvcm_ep_tx *tx, size_t length)
 {
 	return length >= tx->peer->ep->engine->lend_min &&
 	       !(tx->flags & (RVCM_EP_INJECT | RVCM_EP_DELIVERED)) &&
