@@ -351,3 +351,77 @@ void soft_peer_expect_terminate(struct soft_peer *p, uint16_t term,
 	assert_int_equal(t->term, term);
 	soft_peer_expect_end(p);
 }
+
+/* -- memory, and what is asked for ------------------------------------------------------------ */
+
+void soft_peer_fill(uint8_t *to, size_t n, unsigned int seed)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (uint8_t)(i * 7 + i / 251 + seed);
+}
+
+struct rvcm_dev_mr *soft_peer_reg(struct soft_peer *p, void *addr, size_t n, uint32_t access)
+{
+	const struct rvcm_dev_mr_attr attr = { .addr = addr, .length = n, .access = access };
+	struct rvcm_dev_mr *mr;
+
+	assert_int_equal(p->ops->mr_reg(p->dev, &attr, &mr), 0);
+	return mr;
+}
+
+int soft_peer_post(struct soft_peer *p, enum rvcm_dev_op op, uint64_t wr_id, void *addr, size_t n,
+		   struct rvcm_dev_mr *mr, uint64_t raddr)
+{
+	const struct rvcm_dev_sge sge = { .addr = addr, .length = n, .mr = mr };
+	const struct rvcm_dev_wr wr = {
+		.wr_id = wr_id,
+		.op = op,
+		.flags = RVCM_DEV_WR_SIGNALED,
+		.n_sge = 1,
+		.sge = &sge,
+		.raddr = raddr,
+		.rkey = 0x1234,
+	};
+
+	return p->ops->post(p->qp, &wr);
+}
+
+void soft_peer_ask(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
+{
+	const struct rvcm_soft_wire_read_req req = {
+		.sink_stag = 0xabcd,
+		.sink_to = 0x7000,
+		.bytes = n,
+		.source_stag = mr->rkey,
+		.source_to = (uintptr_t)data,
+	};
+	const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_REQ,
+						.last = true,
+						.msn = p->read_msn++ };
+	uint8_t body[RVCM_SOFT_WIRE_READ_REQ_BYTES];
+
+	rvcm_soft_wire_read_req_encode(&req, body);
+	soft_peer_frame(p, &hdr, body, sizeof(body));
+}
+
+void soft_peer_response(struct soft_peer *p, uint32_t n, const uint8_t *data)
+{
+	static struct soft_peer_frame frame;
+	size_t got = 0;
+
+	do {
+		soft_peer_take(p, &frame);
+		assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_RESP);
+		assert_int_equal(frame.hdr.stag, 0xabcd);
+		assert_int_equal(frame.hdr.to, 0x7000 + got);
+		assert_memory_equal(frame.payload, data + got, frame.bytes);
+		got += frame.bytes;
+	} while (!frame.hdr.last);
+	assert_int_equal(got, n);
+}
+
+void soft_peer_serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
+{
+	soft_peer_ask(p, n, data, mr);
+	soft_peer_response(p, n, data);
+}

@@ -106,4 +106,18 @@ void soft_peer_take(struct soft_peer *p, struct soft_peer_frame *frame);
 void soft_peer_expect_terminate(struct soft_peer *p, uint16_t term,
 				struct rvcm_soft_wire_terminate *t);
 
+/* -- memory, and what is asked for -- */
+
+/* Bytes that differ from place to place and from seed to seed. */
+void soft_peer_fill(uint8_t *to, size_t n, unsigned int seed);
+struct rvcm_dev_mr *soft_peer_reg(struct soft_peer *p, void *addr, size_t n, uint32_t access);
+/* The device posts a signalled operation on registered memory; returns what post says. */
+int soft_peer_post(struct soft_peer *p, enum rvcm_dev_op op, uint64_t wr_id, void *addr, size_t n,
+		   struct rvcm_dev_mr *mr, uint64_t raddr);
+
+/* The peer's READ of n bytes at data; its response, all of which is to be that; both. */
+void soft_peer_ask(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr);
+void soft_peer_response(struct soft_peer *p, uint32_t n, const uint8_t *data);
+void soft_peer_serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr);
+
 #endif

@@ -14,21 +14,6 @@ static const struct soft_peer_conf pooled = { .pool = true };
 static const struct soft_peer_conf posted = { .pool = false };
 static const struct soft_peer_conf shared = { .srq = true };
 
-static void fill(uint8_t *to, size_t n, unsigned int seed)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = (uint8_t)(i * 7 + i / 251 + seed);
-}
-
-static struct rvcm_dev_mr *reg(struct soft_peer *p, void *addr, size_t n, uint32_t access)
-{
-	const struct rvcm_dev_mr_attr attr = { .addr = addr, .length = n, .access = access };
-	struct rvcm_dev_mr *mr;
-
-	assert_int_equal(p->ops->mr_reg(p->dev, &attr, &mr), 0);
-	return mr;
-}
-
 static void post_recv(struct soft_peer *p, uint64_t wr_id, void *addr, size_t n,
 		      struct rvcm_dev_mr *mr)
 {
@@ -43,23 +28,6 @@ static void post_recv(struct soft_peer *p, uint64_t wr_id, void *addr, size_t n,
 		assert_int_equal(p->ops->srq_post(p->srq, &recv), 0);
 	else
 		assert_int_equal(p->ops->post_recv(p->qp, &recv), 0);
-}
-
-static int post(struct soft_peer *p, enum rvcm_dev_op op, uint64_t wr_id, void *addr, size_t n,
-		struct rvcm_dev_mr *mr, uint64_t raddr)
-{
-	const struct rvcm_dev_sge sge = { .addr = addr, .length = n, .mr = mr };
-	const struct rvcm_dev_wr wr = {
-		.wr_id = wr_id,
-		.op = op,
-		.flags = RVCM_DEV_WR_SIGNALED,
-		.n_sge = 1,
-		.sge = &sge,
-		.raddr = raddr,
-		.rkey = 0x1234,
-	};
-
-	return p->ops->post(p->qp, &wr);
 }
 
 /* The peer sends data as one message, cut in segments of so many bytes. */
@@ -88,12 +56,12 @@ static void segments_of_any_size(const struct soft_peer_conf *conf, bool crc)
 	soft_peer_open(&p, NULL);
 	p.crc = crc;
 	soft_peer_up(&p, conf);
-	mr = reg(&p, in, BIG, RVCM_DEV_ACCESS_LOCAL_WRITE);
+	mr = soft_peer_reg(&p, in, BIG, RVCM_DEV_ACCESS_LOCAL_WRITE);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		size_t n = sizes[i] < 100 ? 500 : BIG;
 		struct rvcm_dev_wc wc;
 
-		fill(out, n, (unsigned int)i);
+		soft_peer_fill(out, n, (unsigned int)i);
 		memset(in, 0, BIG);
 		if (!conf->pool)
 			post_recv(&p, i, in, n + (n < BIG), mr);
@@ -139,7 +107,7 @@ static void a_stream_that_trickles(void **state)
 	struct soft_peer p;
 
 	(void)state;
-	fill(data, sizeof(data), 5);
+	soft_peer_fill(data, sizeof(data), 5);
 	soft_peer_open(&p, NULL);
 	p.crc = true;
 	soft_peer_up(&p, &pooled);
@@ -209,7 +177,7 @@ static void immediate_data_tells_of_the_write_before_it(void **state)
 	(void)state;
 	soft_peer_open(&p, NULL);
 	soft_peer_up(&p, &conf);
-	mr = reg(&p, data, sizeof(data), RVCM_DEV_ACCESS_REMOTE_WRITE);
+	mr = soft_peer_reg(&p, data, sizeof(data), RVCM_DEV_ACCESS_REMOTE_WRITE);
 	hdr.stag = mr->rkey;
 	hdr.to = (uintptr_t)data;
 	soft_peer_frame(&p, &hdr, "abcdefgh", 8);
@@ -263,14 +231,15 @@ static void messages_are_parked_and_a_read_passes(const struct soft_peer_conf *c
 	struct soft_peer p;
 	uint16_t term;
 
-	fill(out, sizeof(out), 1);
+	soft_peer_fill(out, sizeof(out), 1);
 	soft_peer_open(&p, NULL);
 	soft_peer_up(&p, conf);
-	mr = reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
-	sink = reg(&p, got, sizeof(got), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	mr = soft_peer_reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	sink = soft_peer_reg(&p, got, sizeof(got), RVCM_DEV_ACCESS_LOCAL_WRITE);
 	for (int i = 0; i < N; i++)
 		send_cut(&p, out, sizeof(out), 2000);
-	assert_int_equal(post(&p, RVCM_DEV_OP_READ, 77, got, sizeof(got), sink, 0x1000), 0);
+	assert_int_equal(soft_peer_post(&p, RVCM_DEV_OP_READ, 77, got, sizeof(got), sink, 0x1000),
+			 0);
 	soft_peer_take(&p, &frame);
 	assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_REQ);
 	assert_true(rvcm_soft_wire_read_req_decode(frame.payload, frame.bytes, &req, &term) > 0);
@@ -322,14 +291,14 @@ static void a_full_park_stops_reading(void **state)
 	tun.park_bufs_max = 2;
 	soft_peer_open(&p, &tun);
 	soft_peer_up(&p, &posted);
-	mr = reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	mr = soft_peer_reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
 	for (uint32_t i = 0; i < N; i++) {
-		fill(out, sizeof(out), i);
+		soft_peer_fill(out, sizeof(out), i);
 		send_cut(&p, out, sizeof(out), 9000);
 		soft_peer_pump(&p);
 	}
 	for (uint32_t i = 0; i < N; i++) {
-		fill(out, sizeof(out), i);
+		soft_peer_fill(out, sizeof(out), i);
 		post_recv(&p, i, in, sizeof(in), mr);
 		assert_int_equal(soft_peer_wc(&p).wr_id, i);
 		assert_memory_equal(in, out, sizeof(in));
@@ -348,7 +317,7 @@ static void the_end_waits_for_parked_messages(void **state)
 	(void)state;
 	soft_peer_open(&p, NULL);
 	soft_peer_up(&p, &posted);
-	mr = reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	mr = soft_peer_reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
 	soft_peer_send(&p, "last", 4);
 	shutdown(p.fd, SHUT_WR);
 	for (int i = 0; i < 50; i++)
@@ -358,150 +327,6 @@ static void the_end_waits_for_parked_messages(void **state)
 	assert_int_equal(soft_peer_wc(&p).length, 4);
 	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status, RVCM_STATUS_OK);
 	soft_peer_expect_end(&p);
-	p.ops->mr_dereg(mr);
-	soft_peer_close(&p);
-}
-
-/* -- READ, served and asked ----------------------------------------------------------------- */
-
-static void ask(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
-{
-	const struct rvcm_soft_wire_read_req req = {
-		.sink_stag = 0xabcd,
-		.sink_to = 0x7000,
-		.bytes = n,
-		.source_stag = mr->rkey,
-		.source_to = (uintptr_t)data,
-	};
-	const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_REQ,
-						.last = true,
-						.msn = p->read_msn++ };
-	uint8_t body[RVCM_SOFT_WIRE_READ_REQ_BYTES];
-
-	rvcm_soft_wire_read_req_encode(&req, body);
-	soft_peer_frame(p, &hdr, body, sizeof(body));
-}
-
-static void take_response(struct soft_peer *p, uint32_t n, const uint8_t *data)
-{
-	static struct soft_peer_frame frame;
-	size_t got = 0;
-
-	do {
-		soft_peer_take(p, &frame);
-		assert_int_equal(frame.hdr.opcode, RVCM_SOFT_WIRE_READ_RESP);
-		assert_int_equal(frame.hdr.stag, 0xabcd);
-		assert_int_equal(frame.hdr.to, 0x7000 + got);
-		assert_memory_equal(frame.payload, data + got, frame.bytes);
-		got += frame.bytes;
-	} while (!frame.hdr.last);
-	assert_int_equal(got, n);
-}
-
-static void serve(struct soft_peer *p, uint32_t n, const uint8_t *data, struct rvcm_dev_mr *mr)
-{
-	ask(p, n, data, mr);
-	take_response(p, n, data);
-}
-
-static void reads_are_served(void **state)
-{
-	static uint8_t data[BIG];
-	struct soft_peer p;
-
-	(void)state;
-	fill(data, BIG, 9);
-	for (int crc = 0; crc < 2; crc++) {
-		struct rvcm_dev_mr *mr;
-
-		soft_peer_open(&p, NULL);
-		p.crc = crc;
-		soft_peer_up(&p, &pooled);
-		mr = reg(&p, data, BIG, RVCM_DEV_ACCESS_REMOTE_READ);
-		serve(&p, 0, data, mr);
-		serve(&p, 1, data, mr);
-		serve(&p, 5000, data, mr);
-		serve(&p, BIG, data, mr);
-		p.ops->mr_dereg(mr);
-		soft_peer_close(&p);
-	}
-}
-
-/*
- * A peer that always has as many READs open as it may (16 here: its ORD) asks for the next as soon
- * as it has the last byte of one. That may have gone out with a part of the next response, the rest
- * of which waits for room in the socket.
- */
-static void reads_may_follow_their_responses(void **state)
-{
-	enum {
-		OPEN = 16,
-		N = 48,
-		HUGE_BYTES = 1 << 20
-	};
-	static uint8_t data[HUGE_BYTES];
-	struct rvcm_dev_mr *mr;
-	struct soft_peer p;
-
-	(void)state;
-	fill(data, HUGE_BYTES, 10);
-	soft_peer_open(&p, NULL);
-	soft_peer_up(&p, &pooled);
-	mr = reg(&p, data, HUGE_BYTES, RVCM_DEV_ACCESS_REMOTE_READ);
-	for (int i = 0; i < OPEN; i++)
-		ask(&p, HUGE_BYTES, data, mr);
-	for (int i = 0; i < N; i++) {
-		take_response(&p, HUGE_BYTES, data);
-		ask(&p, HUGE_BYTES, data, mr);
-	}
-	for (int i = 0; i < OPEN; i++)
-		take_response(&p, HUGE_BYTES, data);
-	p.ops->mr_dereg(mr);
-	soft_peer_close(&p);
-}
-
-/* No more READs are open than the peer's IRD (4 here); the others follow as responses come. */
-static void reads_keep_to_the_peers_limit(void **state)
-{
-	enum {
-		N = 10
-	};
-	static struct soft_peer_frame frame;
-	struct rvcm_soft_wire_read_req req[N];
-	uint8_t sink[N];
-	struct rvcm_dev_mr *mr;
-	struct soft_peer p;
-	uint16_t term;
-	uint8_t c;
-
-	(void)state;
-	soft_peer_open(&p, NULL);
-	soft_peer_up(&p, &pooled);
-	mr = reg(&p, sink, sizeof(sink), RVCM_DEV_ACCESS_LOCAL_WRITE);
-	for (uint32_t i = 0; i < N; i++)
-		assert_int_equal(post(&p, RVCM_DEV_OP_READ, i, sink + i, 1, mr, i), 0);
-	for (uint32_t i = 0; i < N; i++) {
-		struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_RESP,
-						  .last = true };
-
-		/* Asked: 0, 1, 2, 3, then one more for each that is answered. */
-		for (uint32_t k = i ? i + 3 : 0; k < i + 4 && k < N; k++) {
-			soft_peer_take(&p, &frame);
-			assert_int_equal(frame.hdr.msn, k + 1);
-			assert_true(rvcm_soft_wire_read_req_decode(frame.payload, frame.bytes,
-								   &req[k], &term) > 0);
-			assert_int_equal(req[k].source_to, k);
-		}
-		for (int k = 0; k < 5; k++)
-			soft_peer_pump(&p);
-		assert_true(recv(p.fd, &c, 1, MSG_PEEK) < 0);
-		hdr.stag = req[i].sink_stag;
-		hdr.to = req[i].sink_to;
-		c = (uint8_t)(i + 1);
-		soft_peer_frame(&p, &hdr, &c, 1);
-		assert_int_equal(soft_peer_wc(&p).wr_id, i);
-		assert_int_equal(sink[i], i + 1);
-	}
 	p.ops->mr_dereg(mr);
 	soft_peer_close(&p);
 }
@@ -566,13 +391,13 @@ static void a_blocked_sender_goes_on_when_qps_become_many(void **state)
 	tun.poll_direct_max = 1;
 	soft_peer_open(&p, &tun);
 	soft_peer_up(&p, &pooled);
-	mr = reg(&p, data, BYTES, RVCM_DEV_ACCESS_REMOTE_READ);
+	mr = soft_peer_reg(&p, data, BYTES, RVCM_DEV_ACCESS_REMOTE_READ);
 	own_link(&p, other);
 	for (int i = 0; i < 5; i++)
 		soft_peer_pump(&p);
 	own_link_close(&p, other);
 	for (uint32_t i = 0; i < N; i++)
-		ask(&p, BYTES, data, mr);
+		soft_peer_ask(&p, BYTES, data, mr);
 	for (int i = 0; i < 20; i++) /* the peer does not read */
 		soft_peer_pump(&p);
 	own_link(&p, other);
@@ -601,7 +426,7 @@ static void gone(size_t bytes, bool direct, enum rvcm_status status)
 
 	soft_peer_open(&p, NULL);
 	soft_peer_up(&p, &posted);
-	mr = reg(&p, data, sizeof(data), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	mr = soft_peer_reg(&p, data, sizeof(data), RVCM_DEV_ACCESS_LOCAL_WRITE);
 	post_recv(&p, 5, data, sizeof(data), mr);
 	soft_peer_fpdu(&p, &hdr, data, direct ? sizeof(data) : 100, frame);
 	soft_peer_write(&p, frame, bytes);
@@ -651,49 +476,6 @@ static void a_peer_that_does_not_end_its_side(void **state)
 	soft_peer_close(&p);
 }
 
-/* RFC 5040 section 4.8: the TERMINATE names the READ that was wrong; the others are flushed. */
-static void a_terminate_names_its_read(void **state)
-{
-	static struct soft_peer_frame frame;
-	struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_TERMINATE,
-					  .last = true,
-					  .msn = 1 };
-	struct rvcm_soft_wire_terminate t;
-	uint8_t sink[3], body[RVCM_SOFT_WIRE_TERM_BYTES_MAX], ulpdu[64];
-	struct rvcm_dev_mr *mr;
-	struct soft_peer p;
-	size_t n = 0;
-
-	(void)state;
-	soft_peer_open(&p, NULL);
-	soft_peer_up(&p, &pooled);
-	mr = reg(&p, sink, sizeof(sink), RVCM_DEV_ACCESS_LOCAL_WRITE);
-	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(post(&p, RVCM_DEV_OP_READ, i, sink + i, 1, mr, i), 0);
-	for (uint32_t i = 0; i < 3; i++) {
-		soft_peer_take(&p, &frame);
-		if (i == 1) {
-			n = rvcm_soft_wire_encode(&frame.hdr, ulpdu);
-			memcpy(ulpdu + n, frame.payload, frame.bytes);
-			n += frame.bytes;
-		}
-	}
-	rvcm_soft_wire_terminate_fill(&t, RVCM_SOFT_WIRE_TERM_R_BOUNDS, ulpdu, n, n);
-	n = rvcm_soft_wire_terminate_encode(&t, body);
-	soft_peer_frame(&p, &hdr, body, n);
-	for (uint32_t i = 0; i < 3; i++) {
-		struct rvcm_dev_wc wc = soft_peer_wc(&p);
-
-		assert_int_equal(wc.wr_id, i);
-		assert_int_equal(wc.status,
-				 i == 1 ? RVCM_STATUS_REMOTE_ACCESS : RVCM_STATUS_FLUSHED);
-	}
-	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status,
-			 RVCM_STATUS_REMOTE_ACCESS);
-	p.ops->mr_dereg(mr);
-	soft_peer_close(&p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -707,13 +489,9 @@ int main(void)
 		cmocka_unit_test(parked_messages_let_a_read_pass),
 		cmocka_unit_test(a_full_park_stops_reading),
 		cmocka_unit_test(the_end_waits_for_parked_messages),
-		cmocka_unit_test(reads_are_served),
-		cmocka_unit_test(reads_may_follow_their_responses),
-		cmocka_unit_test(reads_keep_to_the_peers_limit),
 		cmocka_unit_test(a_blocked_sender_goes_on_when_qps_become_many),
 		cmocka_unit_test(a_peer_that_is_gone),
 		cmocka_unit_test(a_peer_that_does_not_end_its_side),
-		cmocka_unit_test(a_terminate_names_its_read),
 	};
 
 	return cmocka_run_group_tests_name("soft_data", tests, NULL, NULL);
