@@ -1,163 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "unit/fake_impl.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "unit/unit.h"
-#include "unit/fake_conn.h"
-
-struct rvcm_carrier {
-	struct rvcm_carrier_attr attr;
-	struct fake_net *net;
-	struct rvcm_list node;
-	struct rvcm_list conns;
-	struct rvcm_addr names[RVCM_CONN_SLOTS_MAX]; /* family 0 = not listening */
-	bool closing[RVCM_CONN_SLOTS_MAX];
-};
-
-struct fake_conn {
-	struct rvcm_path pub;
-	struct rvcm_carrier *carrier;
-	struct rvcm_list node;
-	struct rvcm_list rx;    /* messages to be delivered */
-	struct rvcm_list reads; /* in flight */
-	struct fake_conn *other;
-	uint8_t *reserved;
-	size_t reserved_bytes;
-	uint32_t under_way; /* sent and not delivered */
-	uint32_t sent;
-	uint32_t accepted; /* of sent */
-	uint32_t mark;     /* of the last confirm */
-	bool confirm;
-	bool wanting;
-	bool blocked;
-	bool faulted;
-	bool down_due; /* after rx has been delivered */
-	bool shown;    /* the head of the first message in rx */
-	bool placed;   /* its owner has said where it goes */
-	struct rvcm_conn_place place;
-	struct rvcm_list tails; /* not given back */
-	struct rvcm_conn_cause cause;
-};
-
-struct message {
-	struct rvcm_list node;
-	bool counted; /* against the sender's credit */
-	size_t bytes;
-	uint8_t *data; /* exactly bytes, so that a sanitizer sees who reads on */
-};
-
-struct tail {
-	struct rvcm_list node;
-	void *cookie;
-};
-
-struct read {
-	struct rvcm_list node;
-	struct rvcm_path_read op;
-};
-
-struct fake_mr {
-	struct rvcm_dev_mr mr;
-	struct rvcm_list node;
-};
-
-static struct fake_conn *full(struct rvcm_path *conn)
-{
-	return rvcm_container_of(conn, struct fake_conn, pub);
-}
-
-/* -- the device --------------------------------------------------------------------------- */
-
-static int mr_reg(struct rvcm_dev *dev, const struct rvcm_dev_mr_attr *attr,
-		  struct rvcm_dev_mr **out)
-{
-	struct fake_net *net = rvcm_container_of(dev, struct fake_net, dev);
-	struct fake_mr *mr;
-
-	if (net->fail_reg)
-		return net->fail_reg;
-	mr = calloc(1, sizeof(*mr));
-	mr->mr.dev = dev;
-	mr->mr.addr = attr->addr;
-	mr->mr.length = attr->length;
-	mr->mr.access = attr->access;
-	mr->mr.lkey = net->next_key;
-	mr->mr.rkey = net->next_key++;
-	rvcm_list_add_tail(&net->mrs, &mr->node);
-	net->n_mrs++;
-	net->regs++;
-	*out = &mr->mr;
-	return 0;
-}
-
-static void mr_dereg(struct rvcm_dev_mr *dev_mr)
-{
-	struct fake_mr *mr = rvcm_container_of(dev_mr, struct fake_mr, mr);
-
-	rvcm_container_of(dev_mr->dev, struct fake_net, dev)->n_mrs--;
-	rvcm_list_del(&mr->node);
-	free(mr);
-}
-
-static const struct rvcm_dev_ops ops = { .mr_reg = mr_reg, .mr_dereg = mr_dereg };
-
-void fake_random(void *ctx, void *buf, size_t bytes)
-{
-	(void)ctx;
-	memset(buf, 0x42, bytes);
-}
-
-void fake_wake(void *ctx)
-{
-	(void)ctx;
-}
-
-void fake_net_init(struct fake_net *net)
-{
-	memset(net, 0, sizeof(*net));
-	net->dev.ops = &ops;
-	net->next_port = 1000;
-	net->next_key = 77;
-	net->credit = 4;
-	rvcm_list_init(&net->carriers);
-	rvcm_list_init(&net->mrs);
-}
-
-void fake_net_fini(struct fake_net *net)
-{
-	assert_true(rvcm_list_empty(&net->carriers));
-	assert_int_equal(net->n_mrs, 0);
-}
-
-static bool inside(const struct rvcm_dev_mr *mr, uint64_t addr, size_t bytes, uint32_t access)
-{
-	uint64_t base = (uintptr_t)mr->addr;
-
-	return addr >= base && addr + bytes <= base + mr->length && (mr->access & access);
-}
-
-static enum rvcm_status do_read(struct fake_net *net, const struct rvcm_path_read *op)
-{
-	struct rvcm_list *pos;
-
-	assert_true(op->bytes > 0);
-	assert_true(inside(op->mr, (uintptr_t)op->addr, op->bytes, RVCM_DEV_ACCESS_LOCAL_WRITE));
-	if (net->fail_read)
-		return net->fail_read;
-	rvcm_list_for_each (pos, &net->mrs) {
-		struct fake_mr *mr = rvcm_container_of(pos, struct fake_mr, node);
-
-		if (mr->mr.rkey != op->rkey)
-			continue;
-		if (!inside(&mr->mr, op->raddr, op->bytes, RVCM_DEV_ACCESS_REMOTE_READ))
-			return RVCM_STATUS_REMOTE_ACCESS;
-		memcpy(op->addr, (const void *)(uintptr_t)op->raddr, op->bytes);
-		return RVCM_STATUS_OK;
-	}
-	return RVCM_STATUS_REMOTE_ACCESS;
-}
 
 /* -- carriers ----------------------------------------------------------------------------- */
 
@@ -190,8 +39,8 @@ int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t slot, struct rvcm
 	return 0;
 }
 
-static struct fake_conn *conn_new(struct rvcm_carrier *carrier, uint16_t slot,
-				  const struct rvcm_addr *peer)
+struct fake_conn *fake_conn_new(struct rvcm_carrier *carrier, uint16_t slot,
+				const struct rvcm_addr *peer)
 {
 	struct fake_conn *conn = calloc(1, sizeof(*conn));
 
@@ -203,6 +52,23 @@ static struct fake_conn *conn_new(struct rvcm_carrier *carrier, uint16_t slot,
 	rvcm_list_init(&conn->tails);
 	rvcm_list_add_tail(&carrier->conns, &conn->node);
 	return conn;
+}
+
+void fake_conn_push(struct fake_conn *to, const void *data, size_t bytes, bool counted)
+{
+	struct message *msg = calloc(1, sizeof(*msg));
+
+	msg->data = malloc(bytes ? bytes : 1);
+	if (bytes)
+		memcpy(msg->data, data, bytes);
+	msg->bytes = bytes;
+	msg->counted = counted;
+	rvcm_list_add_tail(&to->rx, &msg->node);
+}
+
+void fake_conn_inject(struct rvcm_path *pub, const void *data, size_t bytes)
+{
+	fake_conn_push(fake_conn_of(pub), data, bytes, false);
 }
 
 static void rx_drop(struct fake_conn *conn)
@@ -229,7 +95,7 @@ static void tails_drop(struct fake_conn *conn)
 static enum rvcm_status cut_status(struct fake_net *net, const struct rvcm_path_read *op)
 {
 	if (net->finish_reads)
-		return do_read(net, op);
+		return fake_net_read(net, op);
 	return net->cut_read ? net->cut_read : RVCM_STATUS_FLUSHED;
 }
 
@@ -260,7 +126,7 @@ static void part(struct fake_conn *conn, enum rvcm_status status, const char *te
 
 void fake_conn_break(struct rvcm_path *pub, enum rvcm_status status, const char *text)
 {
-	struct fake_conn *conn = full(pub);
+	struct fake_conn *conn = fake_conn_of(pub);
 
 	assert_non_null(conn->other);
 	rx_drop(conn);
@@ -355,7 +221,7 @@ static void join(struct fake_conn *conn, struct rvcm_carrier *to, uint16_t slot)
 {
 	struct rvcm_addr *name = &conn->carrier->names[conn->pub.slot];
 	struct rvcm_path *found = fake_conn_find(to, slot, name);
-	struct fake_conn *other = found ? full(found) : conn_new(to, slot, name);
+	struct fake_conn *other = found ? fake_conn_of(found) : fake_conn_new(to, slot, name);
 
 	if (!found)
 		to->attr.sink->incoming(to->attr.sink_ctx, &other->pub);
@@ -385,7 +251,8 @@ static int connect(struct fake_conn *conn)
 	}
 	/* The other side has not heard of the end of the last link yet. */
 	if (fake_conn_find(to, slot, &conn->carrier->names[conn->pub.slot]) &&
-	    full(fake_conn_find(to, slot, &conn->carrier->names[conn->pub.slot]))->down_due) {
+	    fake_conn_of(fake_conn_find(to, slot, &conn->carrier->names[conn->pub.slot]))
+		    ->down_due) {
 		conn->wanting = true;
 		return 0;
 	}
@@ -393,7 +260,7 @@ static int connect(struct fake_conn *conn)
 	return 1;
 }
 
-static bool has_credit(const struct fake_conn *conn)
+bool fake_conn_has_credit(const struct fake_conn *conn)
 {
 	const struct fake_net *net = conn->carrier->net;
 
@@ -491,7 +358,7 @@ static int complete_reads(struct fake_conn *conn)
 		return 0;
 	while ((node = rvcm_list_pop(&conn->reads))) {
 		struct read *read = rvcm_container_of(node, struct read, node);
-		enum rvcm_status status = do_read(carrier->net, &read->op);
+		enum rvcm_status status = fake_net_read(carrier->net, &read->op);
 
 		carrier->attr.sink->read_done(carrier->attr.sink_ctx, &conn->pub, read->op.cookie,
 					      status);
@@ -530,7 +397,7 @@ static int tell_confirmed(struct fake_conn *conn)
 
 static int tell_ready(struct fake_conn *conn)
 {
-	if (!conn->blocked || !has_credit(conn))
+	if (!conn->blocked || !fake_conn_has_credit(conn))
 		return 0;
 	conn->blocked = false;
 	conn->carrier->attr.sink->ready(conn->carrier->attr.sink_ctx, &conn->pub);
@@ -558,145 +425,4 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		n += tell_ready(conn);
 	}
 	return n;
-}
-
-/* -- conns -------------------------------------------------------------------------------- */
-
-int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
-		  struct rvcm_path **conn)
-{
-	assert_true(carrier->names[slot].family);
-	assert_false(carrier->closing[slot]);
-	if (rvcm_addr_equal(&carrier->names[slot], peer))
-		return -EINVAL;
-	*conn = fake_conn_find(carrier, slot, peer);
-	if (!*conn)
-		*conn = &conn_new(carrier, slot, peer)->pub;
-	return 0;
-}
-
-void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
-{
-	struct fake_conn *conn = full(pub);
-
-	assert_false(conn->carrier->closing[pub->slot]);
-	assert_null(conn->reserved);
-	assert_true(bytes <= conn->carrier->attr.message_bytes_max);
-	if (!has_credit(conn)) {
-		conn->blocked = true;
-		conn->wanting = !conn->other && !conn->down_due;
-		return NULL;
-	}
-	conn->reserved = malloc(bytes);
-	conn->reserved_bytes = bytes;
-	return conn->reserved;
-}
-
-static void push(struct fake_conn *to, const void *data, size_t bytes, bool counted)
-{
-	struct message *msg = calloc(1, sizeof(*msg));
-
-	msg->data = malloc(bytes ? bytes : 1);
-	if (bytes)
-		memcpy(msg->data, data, bytes);
-	msg->bytes = bytes;
-	msg->counted = counted;
-	rvcm_list_add_tail(&to->rx, &msg->node);
-}
-
-void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
-{
-	struct fake_conn *conn = full(pub);
-	struct fake_net *net = conn->carrier->net;
-
-	assert_non_null(conn->reserved);
-	assert_true(bytes <= conn->reserved_bytes);
-	net->more = when == RVCM_PATH_MORE;
-	if (net->tap)
-		net->tap(net->tap_ctx, pub, conn->reserved, bytes);
-	push(conn->other, conn->reserved, bytes, true);
-	conn->under_way++;
-	conn->sent++;
-	free(conn->reserved);
-	conn->reserved = NULL;
-}
-
-void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvcm_path_tail *tail)
-{
-	struct fake_conn *conn = full(pub);
-	struct tail *copy = calloc(1, sizeof(*copy));
-
-	assert_true(tail->bytes > 0);
-	assert_true(bytes + tail->bytes <= conn->carrier->attr.message_bytes_max);
-	assert_non_null(tail->mr);
-	assert_true((uint8_t *)tail->addr >= (uint8_t *)tail->mr->addr &&
-		    (uint8_t *)tail->addr + tail->bytes <=
-			    (uint8_t *)tail->mr->addr + tail->mr->length);
-	conn->reserved = realloc(conn->reserved, bytes + tail->bytes);
-	memcpy(conn->reserved + bytes, tail->addr, tail->bytes);
-	conn->reserved_bytes = bytes + tail->bytes;
-	copy->cookie = tail->cookie;
-	rvcm_list_add_tail(&conn->tails, &copy->node);
-	rvcm_path_commit(pub, bytes + tail->bytes, RVCM_PATH_NOW);
-}
-
-void rvcm_path_cancel(struct rvcm_path *pub)
-{
-	struct fake_conn *conn = full(pub);
-
-	assert_non_null(conn->reserved);
-	free(conn->reserved);
-	conn->reserved = NULL;
-}
-
-uint32_t rvcm_path_mark(const struct rvcm_path *pub)
-{
-	return full((struct rvcm_path *)(uintptr_t)pub)->sent;
-}
-
-bool rvcm_path_accepted(const struct rvcm_path *pub, uint32_t mark)
-{
-	const struct fake_conn *conn = full((struct rvcm_path *)(uintptr_t)pub);
-
-	return conn->sent - conn->under_way >= mark;
-}
-
-uint32_t rvcm_path_confirm(struct rvcm_path *pub)
-{
-	struct fake_conn *conn = full(pub);
-
-	conn->confirm = true;
-	conn->mark = conn->sent;
-	return conn->mark;
-}
-
-int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
-{
-	struct fake_conn *conn = full(pub);
-	struct read *read;
-
-	if (!pub->up || conn->faulted || conn->down_due)
-		return -ENOTCONN;
-	if (conn->carrier->net->fail_post)
-		return conn->carrier->net->fail_post;
-	read = calloc(1, sizeof(*read));
-	read->op = *op;
-	rvcm_list_add_tail(&conn->reads, &read->node);
-	return 0;
-}
-
-void rvcm_path_fault(struct rvcm_path *pub, enum rvcm_status status, const char *why)
-{
-	struct fake_conn *conn = full(pub);
-	struct fake_net *net = conn->carrier->net;
-
-	conn->faulted = true;
-	net->faults++;
-	net->fault_status = status;
-	snprintf(net->fault_text, sizeof(net->fault_text), "%s", why);
-}
-
-void fake_conn_inject(struct rvcm_path *pub, const void *data, size_t bytes)
-{
-	push(full(pub), data, bytes, false);
 }

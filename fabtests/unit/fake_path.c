@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unit/fake_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/unit.h"
+
+int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
+		  struct rvcm_path **conn)
+{
+	assert_true(carrier->names[slot].family);
+	assert_false(carrier->closing[slot]);
+	if (rvcm_addr_equal(&carrier->names[slot], peer))
+		return -EINVAL;
+	*conn = fake_conn_find(carrier, slot, peer);
+	if (!*conn)
+		*conn = &fake_conn_new(carrier, slot, peer)->pub;
+	return 0;
+}
+
+void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
+{
+	struct fake_conn *conn = fake_conn_of(pub);
+
+	assert_false(conn->carrier->closing[pub->slot]);
+	assert_null(conn->reserved);
+	assert_true(bytes <= conn->carrier->attr.message_bytes_max);
+	if (!fake_conn_has_credit(conn)) {
+		conn->blocked = true;
+		conn->wanting = !conn->other && !conn->down_due;
+		return NULL;
+	}
+	conn->reserved = malloc(bytes);
+	conn->reserved_bytes = bytes;
+	return conn->reserved;
+}
+
+void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
+{
+	struct fake_conn *conn = fake_conn_of(pub);
+	struct fake_net *net = conn->carrier->net;
+
+	assert_non_null(conn->reserved);
+	assert_true(bytes <= conn->reserved_bytes);
+	net->more = when == RVCM_PATH_MORE;
+	if (net->tap)
+		net->tap(net->tap_ctx, pub, conn->reserved, bytes);
+	fake_conn_push(conn->other, conn->reserved, bytes, true);
+	conn->under_way++;
+	conn->sent++;
+	free(conn->reserved);
+	conn->reserved = NULL;
+}
+
+void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvcm_path_tail *tail)
+{
+	struct fake_conn *conn = fake_conn_of(pub);
+	struct tail *copy = calloc(1, sizeof(*copy));
+
+	assert_true(tail->bytes > 0);
+	assert_true(bytes + tail->bytes <= conn->carrier->attr.message_bytes_max);
+	assert_non_null(tail->mr);
+	assert_true((uint8_t *)tail->addr >= (uint8_t *)tail->mr->addr &&
+		    (uint8_t *)tail->addr + tail->bytes <=
+			    (uint8_t *)tail->mr->addr + tail->mr->length);
+	conn->reserved = realloc(conn->reserved, bytes + tail->bytes);
+	memcpy(conn->reserved + bytes, tail->addr, tail->bytes);
+	conn->reserved_bytes = bytes + tail->bytes;
+	copy->cookie = tail->cookie;
+	rvcm_list_add_tail(&conn->tails, &copy->node);
+	rvcm_path_commit(pub, bytes + tail->bytes, RVCM_PATH_NOW);
+}
+
+void rvcm_path_cancel(struct rvcm_path *pub)
+{
+	struct fake_conn *conn = fake_conn_of(pub);
+
+	assert_non_null(conn->reserved);
+	free(conn->reserved);
+	conn->reserved = NULL;
+}
+
+uint32_t rvcm_path_mark(const struct rvcm_path *pub)
+{
+	return fake_conn_of((struct rvcm_path *)(uintptr_t)pub)->sent;
+}
+
+bool rvcm_path_accepted(const struct rvcm_path *pub, uint32_t mark)
+{
+	const struct fake_conn *conn = fake_conn_of((struct rvcm_path *)(uintptr_t)pub);
+
+	return conn->sent - conn->under_way >= mark;
+}
+
+uint32_t rvcm_path_confirm(struct rvcm_path *pub)
+{
+	struct fake_conn *conn = fake_conn_of(pub);
+
+	conn->confirm = true;
+	conn->mark = conn->sent;
+	return conn->mark;
+}
+
+int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
+{
+	struct fake_conn *conn = fake_conn_of(pub);
+	struct read *read;
+
+	if (!pub->up || conn->faulted || conn->down_due)
+		return -ENOTCONN;
+	if (conn->carrier->net->fail_post)
+		return conn->carrier->net->fail_post;
+	read = calloc(1, sizeof(*read));
+	read->op = *op;
+	rvcm_list_add_tail(&conn->reads, &read->node);
+	return 0;
+}
+
+void rvcm_path_fault(struct rvcm_path *pub, enum rvcm_status status, const char *why)
+{
+	struct fake_conn *conn = fake_conn_of(pub);
+	struct fake_net *net = conn->carrier->net;
+
+	conn->faulted = true;
+	net->faults++;
+	net->fault_status = status;
+	snprintf(net->fault_text, sizeof(net->fault_text), "%s", why);
+}
