@@ -12,6 +12,7 @@ APP = os.path.join(os.environ.get("top_builddir", "."), "fabtests/interop/intero
 KEY = bytes(range(16))
 REQUEST, REPLY, REJECT = 1, 2, 3                              # roles
 HELLO, DATA, ACK, HEARTBEAT, BYE = 1, 2, 3, 4, 5              # kinds of frames
+PATH, END, ENDED = 7, 8, 9
 EAGER, RTS, FIN = 1, 2, 3                                     # proto's messages
 TAGGED, CQ_DATA = 1, 2                                        # their flags
 READ_REQ, READ_RESP, SEND, SEND_SE, TERMINATE = 1, 2, 3, 5, 7 # RFC 5040 figure 4
@@ -53,10 +54,11 @@ def siphash(key, data):
 
 # -- the handshake -------------------------------------------------------------------------------------------------
 
-HANDSHAKE = struct.Struct("<HBBHH16s8sIIIIIH")
+HANDSHAKE = struct.Struct("<HBBHH16s8sIIIIIHH")
+SLOT = 5                                                      # of our endpoint
 
-def handshake(role, port, address, incarnation, peer_incarnation, epoch, behind=b"", caps=0):
-    fields = [0xac01, role, 0, caps, port, address, bytes(8), incarnation, peer_incarnation, epoch, 0, 0, WINDOW]
+def handshake(role, port, address, incarnation, peer_incarnation, epoch, behind=b"", caps=0, slot=SLOT):
+    fields = [0xac01, role, 0, caps, port, address, bytes(8), incarnation, peer_incarnation, epoch, 0, 0, WINDOW, slot]
     fields[6] = siphash(KEY, HANDSHAKE.pack(*fields) + behind)
     return HANDSHAKE.pack(*fields)
 
@@ -69,7 +71,7 @@ def check_handshake(data, role, behind=b""):
     assert mac == siphash(KEY, HANDSHAKE.pack(*fields) + behind), "MAC"
     assert fields[4] and fields[7] and fields[9], "port, incarnation and epoch are not 0"
     return dict(port=fields[4], address=fields[5], incarnation=fields[7], peer_incarnation=fields[8],
-                epoch=fields[9], window=fields[12])
+                epoch=fields[9], window=fields[12], slot=fields[13])
 
 def hello_mac(role, request, reply, nonce):
     return siphash(KEY, bytes([role]) + request + reply + nonce)
@@ -136,10 +138,10 @@ class Stream:
 class Conn:
     """The conn over a stream that is set up; messages of proto's go in and out."""
 
-    def __init__(self, stream, is_opener, request, reply, window):
+    def __init__(self, stream, is_opener, request, reply, told):
         self.stream, self.is_opener, self.request, self.reply = stream, is_opener, request, reply
-        self.slot, self.dst_slot = 5, 0
-        self.tx_seq, self.tx_limit, self.rx_next, self.told = 0, window, 0, 0
+        self.dst_slot = told["slot"]
+        self.tx_seq, self.tx_limit, self.rx_next, self.told = 0, told["window"], 0, 0
         self.nonce = os.urandom(16)
         self.readable = b""            # what the peer may read at BASE
         self.arriving, self.expected = None, 0
@@ -153,10 +155,13 @@ class Conn:
 
     def send_frame(self, kind, body=b""):
         seq = self.tx_seq
-        if kind == DATA:
+        slots = SLOT, self.dst_slot
+        if kind not in (DATA, PATH, END, ENDED):
+            slots = 0, 0
+        else:
             assert (self.tx_limit - seq) & 0xffffffff not in (0,), "no credit"
             self.tx_seq += 1
-        frame = struct.pack("<BBHIIHH", kind, 0, WINDOW, seq, self.rx_next, self.slot, self.dst_slot if kind == DATA else 0)
+        frame = struct.pack("<BBHIIHH", kind, 0, WINDOW, seq, self.rx_next, *slots)
         self.told = self.rx_next
         self.stream.send_untagged(SEND_SE, 0, frame + body)
 
@@ -189,14 +194,14 @@ class Conn:
                 if last:
                     break
         message, self.partial = self.partial, b""
-        kind, flags, window, seq, ack, src, _ = struct.unpack("<BBHIIHH", message[:16])
+        kind, flags, window, seq, ack, src, dst = struct.unpack("<BBHIIHH", message[:16])
         assert flags == 0 and ack <= self.tx_seq, "frame"
         self.tx_limit = max(self.tx_limit, ack + window)
         self.acked = ack
-        if kind == DATA:
-            assert seq == self.rx_next, "sequence"
+        assert seq == self.rx_next, "sequence"
+        if kind in (DATA, PATH, END, ENDED):
+            assert (src, dst) == (self.dst_slot, SLOT), "slots"
             self.rx_next += 1
-            self.dst_slot = src
         return kind, message[16:]
 
     def expect_hello(self):
@@ -297,10 +302,10 @@ def opener(app):
     stream.setup_send(b"MPA ID Req Frame", request)
     rejected, private = stream.setup_read(b"MPA ID Rep Frame")
     assert not rejected, "rejected"
-    reply = private[:54]
+    reply = private[:56]
     told = check_handshake(reply, REPLY, request)
     assert told["port"] == int(app.name[2]) and told["peer_incarnation"] == 0x1234 and told["epoch"] == 1
-    conn = Conn(stream, True, request, reply, told["window"])
+    conn = Conn(stream, True, request, reply, told)
     conn.send_eager(1)                 # right behind HELLO
     conn.expect_hello()
     conn.expect_eager(2)
@@ -317,12 +322,12 @@ def opener(app):
 def acceptor(app):
     stream = Stream(app.listener.accept()[0])
     _, private = stream.setup_read(b"MPA ID Req Frame")
-    request = private[:54]
+    request = private[:56]
     asked = check_handshake(request, REQUEST)
     assert asked["port"] == int(app.name[2]) and asked["address"] == mapped(app.name[1]), "its name"
     reply = handshake(REPLY, app.port, os.urandom(16), 0x5678, asked["incarnation"], asked["epoch"], request)
     stream.setup_send(b"MPA ID Rep Frame", reply)
-    conn = Conn(stream, False, request, reply, asked["window"])
+    conn = Conn(stream, False, request, reply, asked)
     conn.expect_hello()
     conn.expect_eager(2)
     conn.send_eager(1)
@@ -356,8 +361,8 @@ def vectors():
     for line in re.findall(r"^    (.*)$", text[text.index("### A worked example"):].split("\n###")[0], flags=re.M):
         name, digits = re.match(r"([A-Z]*) *([0-9a-f ]+)$", line).groups() if line[0] != " " else (name, line)
         have[name] = have.get(name, b"") + bytes.fromhex(digits)
-    request = handshake(REQUEST, 4660, mapped("192.0.2.1"), 0x01020304, 0, 1, caps=0x18)
-    reply = handshake(REPLY, 22136, bytes(range(16, 32)), 0x05060708, 0x01020304, 1, request, caps=0x18)
+    request = handshake(REQUEST, 4660, mapped("192.0.2.1"), 0x01020304, 0, 1, caps=0x18, slot=7)
+    reply = handshake(REPLY, 22136, bytes(range(16, 32)), 0x05060708, 0x01020304, 1, request, caps=0x18, slot=9)
     nonce = bytes(range(32, 48))
     assert have["KEY"] == KEY and have["REQUEST"] == request and have["REPLY"] == reply and have["NONCE"] == nonce
     assert have["OPENER"] == hello_mac(REQUEST, request, reply, nonce)

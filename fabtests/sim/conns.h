@@ -17,6 +17,7 @@
 #define CONNS_NODES_MAX   5
 #define CONNS_MESSAGE_MAX 3000u
 #define CONNS_READ_BYTES  5000u
+#define CONNS_SESSION_MAX 1024u /* messages to a peer in one session */
 
 /* A node's side of what it has with another one. */
 struct conns_peer {
@@ -24,7 +25,8 @@ struct conns_peer {
 	uint32_t tx_session, tx_number, tx_left;
 	uint32_t tx_life; /* the peer's, when the session began to send */
 	uint32_t rx_session, rx_number, rx_total;
-	uint32_t wanted, confirmed; /* of this session's messages */
+	uint32_t wanted, confirmed;        /* of this session's messages */
+	uint32_t marks[CONNS_SESSION_MAX]; /* behind each of them */
 	uint32_t downs;
 	struct rvcm_conn_cause cause;
 	uint32_t reads, reads_ok, reads_failed;

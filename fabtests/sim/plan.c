@@ -323,6 +323,26 @@ static void finish(struct run *r)
 	world_check_all(w);
 }
 
+/* Two processes have one link, or two if both connected at once; and one each with itself. */
+static void check_links(struct run *r)
+{
+	struct world *w = r->w;
+	bool calm = !w->faulty && !r->plan->lulls;
+	uint64_t links = 0, n = (uint64_t)w->n_engines;
+
+	for (int i = 0; i < w->n_engines; i++) {
+		struct rvcm_carrier_stats stats;
+
+		if (!w->engines[i])
+			continue;
+		rvcm_carrier_stats(rvcm_engine_carrier(w->engines[i]->engine), &stats);
+		links += stats.connects;
+		r->sums->shared += stats.shared;
+	}
+	if (calm)
+		assert_in_range(links, 1, n * (n - 1) + n);
+}
+
 static void add_up(struct run *r)
 {
 	const struct sim_stats *stats = sim_net_stats(r->w->net);
@@ -365,6 +385,7 @@ void plan_run(const struct plan *plan, struct plan_sums *sums)
 	r.w->sleepy = plan->sleepy;
 	talk(&r);
 	finish(&r);
+	check_links(&r);
 	add_up(&r);
 	world_close(r.w);
 }

@@ -25,7 +25,7 @@ struct plan {
 /* What the plans that were run came to, to see that they are worth something. */
 struct plan_sums {
 	uint64_t tx_eager, tx_rndv, rx_unexpected, tx_lent, rx_placed, completions, errors;
-	uint64_t breaks, kills, closes, lulls, replays, garbled, late;
+	uint64_t breaks, kills, closes, lulls, replays, garbled, late, shared;
 };
 
 /* A plan of any kind. */

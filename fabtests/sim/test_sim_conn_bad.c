@@ -137,12 +137,10 @@ static void frames_that_are_refused(void **state)
 	refuse_frame(&f, sizeof(f), "sequence");
 	f = liar_frame(RVCM_WIRE_HEARTBEAT, UINT32_MAX, 0);
 	refuse_frame(&f, sizeof(f), "sequence");
-	f = liar_frame(RVCM_WIRE_DATA, 0, 0);
-	rvcm_le16_put(f.src_slot, 1);
-	refuse_frame(&f, sizeof(f), "another endpoint");
-	f = liar_frame(RVCM_WIRE_DATA, 0, 0);
-	rvcm_le16_put(f.dst_slot, 1);
-	refuse_frame(&f, sizeof(f), "for another endpoint");
+	f = liar_frame(RVCM_WIRE_PATH, 0, 0);
+	refuse_frame(&f, sizeof(f) + sizeof(struct rvcm_wire_path) - 1, "PATH of a wrong length");
+	refuse_frame(&f, sizeof(f) + sizeof(struct rvcm_wire_path) + 1, "PATH of a wrong length");
+	refuse_frame(&f, sizeof(f) + sizeof(struct rvcm_wire_path), "malformed name");
 	f = liar_frame(RVCM_WIRE_HELLO, 0, 0);
 	refuse_frame(&f, sizeof(f) + sizeof(struct rvcm_wire_hello), "second HELLO");
 	f = liar_frame(RVCM_WIRE_MARKER, 0, 0);
@@ -169,17 +167,15 @@ static void hello_of_a_wrong_form(void **state)
 	static const struct {
 		size_t bytes; /* of the body */
 		uint16_t rails;
-		uint16_t slot;
 		const char *why;
 	} rows[] = {
-		{ 0, 0, 0, "length" },
-		{ sizeof(struct rvcm_wire_hello) - 1, 0, 0, "length" },
-		{ sizeof(struct rvcm_wire_hello) + 1, 0, 0, "length" },
-		{ sizeof(struct rvcm_wire_hello) + 23, 1, 0, "length" },
-		{ sizeof(struct rvcm_wire_hello), 1, 0, "length" },
-		{ sizeof(struct rvcm_wire_hello) + 9 * 24, 9, 0, "rails" },
-		{ sizeof(struct rvcm_wire_hello), 65535, 0, "rails" },
-		{ sizeof(struct rvcm_wire_hello), 0, RVCM_CONN_SLOTS_MAX, "slot" },
+		{ 0, 0, "length" },
+		{ sizeof(struct rvcm_wire_hello) - 1, 0, "length" },
+		{ sizeof(struct rvcm_wire_hello) + 1, 0, "length" },
+		{ sizeof(struct rvcm_wire_hello) + 23, 1, "length" },
+		{ sizeof(struct rvcm_wire_hello), 1, "length" },
+		{ sizeof(struct rvcm_wire_hello) + 9 * 24, 9, "rails" },
+		{ sizeof(struct rvcm_wire_hello), 65535, "rails" },
 	};
 
 	(void)state;
@@ -190,7 +186,6 @@ static void hello_of_a_wrong_form(void **state)
 		struct rvcm_wire_hello *hello = (void *)(f + 1);
 
 		*f = liar_frame(RVCM_WIRE_HELLO, 0, 0);
-		rvcm_le16_put(f->src_slot, rows[i].slot);
 		rvcm_le16_put(hello->n_rails, rows[i].rails);
 		liar_say(&liar, message, sizeof(*f) + rows[i].bytes);
 		victim_assert_unproven(&victim, 1, rows[i].why);

@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 #include "sim/watch.h"
 
 #define IMPLIES(a, b) assert_true(!(a) || (b))
@@ -40,7 +41,7 @@ static void watch_sending(struct rvcm_conn *conn)
 static void watch_conn(struct rvcm_conn *conn)
 {
 	assert_null(conn->reserved);
-	IMPLIES(conn->pub.up, conn->link && !conn->failed);
+	IMPLIES(conn->up, conn->link && !conn->failed);
 	if (!conn->link || conn->failed) {
 		assert_true(rvcm_list_empty(&conn->replay) && rvcm_list_empty(&conn->pending));
 		assert_true(rvcm_list_empty(&conn->reads));
@@ -53,21 +54,38 @@ static void watch_conn(struct rvcm_conn *conn)
 	assert_true(conn->rx_window <= conn->carrier->attr.window_max);
 }
 
+static void watch_path(struct rvcm_path_full *path)
+{
+	IMPLIES(path->pub.up, path->out && path->out->up);
+	IMPLIES(path->tx, path->tx == path->out && path->introduced && path->pub.up);
+	IMPLIES(path->out, path->out->link);
+	IMPLIES(path->in, path->in->link);
+	IMPLIES(path->out && path->blocked && !path->down_due, !rvcm_list_empty(&path->of_blocked));
+	IMPLIES(path->waiting, !path->out);
+	IMPLIES(path->reads || path->placing, path->in);
+	IMPLIES(path->tails, path->out);
+}
+
 void watch_conns(struct rvcm_carrier *carrier)
 {
 	struct rvcm_hash_node *node = NULL;
+	struct rvcm_list *pos;
 
-	while ((node = rvcm_hash_next(&carrier->conns, node)))
-		watch_conn(rvcm_container_of(node, struct rvcm_conn, node));
+	rvcm_list_for_each (pos, &carrier->all_conns)
+		watch_conn(rvcm_list_entry(pos, struct rvcm_conn, of_carrier));
+	while ((node = rvcm_hash_next(&carrier->paths, node)))
+		watch_path(rvcm_container_of(node, struct rvcm_path_full, node));
 }
 
 /* -- both ends ------------------------------------------------------------------------------- */
 
-static bool is_data(const void *data, size_t bytes)
+static bool is_numbered(const void *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = data;
 
-	return bytes >= sizeof(*frame) && frame->kind == RVCM_WIRE_DATA;
+	return bytes >= sizeof(*frame) &&
+	       (frame->kind == RVCM_WIRE_DATA ||
+		(frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED));
 }
 
 static uint32_t length_of(struct rvcm_list *list)
@@ -83,7 +101,7 @@ static uint32_t length_of(struct rvcm_list *list)
 static void watch_direction(struct rvcm_conn *from, struct rvcm_conn *to, bool broken)
 {
 	uint32_t under_way = from->tx_seq - length_of(&from->pending) - to->rx_next;
-	uint32_t seen = sim_qp_coming(to->link->qp, is_data);
+	uint32_t seen = sim_qp_coming(to->link->qp, is_numbered);
 	uint32_t unsent = sim_qp_unsent(from->link->qp);
 
 	assert_false(rvcm_seq_before(from->tx_seq, to->rx_next));
@@ -117,6 +135,13 @@ void watch_carrier_empty(struct rvcm_carrier *carrier)
 {
 	assert_int_equal(rvcm_pool_used(&carrier->reads), 0);
 	assert_int_equal(rvcm_hash_count(&carrier->conns), 0);
+	assert_true(rvcm_list_empty(&carrier->all_conns) && rvcm_list_empty(&carrier->retired));
+	assert_int_equal(rvcm_hash_count(&carrier->trunks), 0);
+	assert_int_equal(rvcm_hash_count(&carrier->paths), 0);
+	assert_int_equal(rvcm_hash_count(&carrier->ins), 0);
+	assert_int_equal(rvcm_hash_count(&carrier->routes), 0);
+	assert_int_equal(rvcm_hash_count(&carrier->contacts), 0);
+	assert_int_equal(rvcm_hash_count(&carrier->kin), 0);
 	for (unsigned int i = 0; i < RVCM_CONN_BUF_CLASSES; i++) {
 		struct rvcm_buf_class *class = &carrier->bufs.class[i];
 

@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 #include "proto/proto_impl.h"
 #include "sim/watch.h"
 
@@ -125,7 +126,20 @@ void watch_ep(struct rvcm_ep *ep)
 
 bool watch_peer_proven(const struct rvcm_peer *peer)
 {
-	return peer->path && peer->path->up && rvcm_conn_of(peer->path)->hello_seen;
+	const struct rvcm_path_full *path = peer->path ? rvcm_path_full(peer->path) : NULL;
+
+	return path && path->out && path->out->up && path->out->hello_seen;
+}
+
+bool watch_peer_current(const struct rvcm_peer *peer, const struct rvcm_ep *there)
+{
+	const struct rvcm_slot *slot = there->engine->carrier->slots[there->slot];
+	const struct rvcm_path_full *path = peer->path ? rvcm_path_full(peer->path) : NULL;
+	const struct rvcm_route *route = rvcm_route_find(peer->ep->engine->carrier, &peer->name);
+
+	if (path && path->out)
+		return path->out_slot == slot->number;
+	return !route || route->slot == slot->number;
 }
 
 size_t watch_ep_reading(struct rvcm_ep *ep)

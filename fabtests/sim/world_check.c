@@ -146,7 +146,7 @@ void world_note_owed(struct world_ep *ep)
 		struct world_owed *owed;
 
 		/* What was injected may have waited for its receiver, and the closing does not. */
-		if (op->to == ep->index || !ep->proven[op->to] || !op->ended ||
+		if (op->to == ep->index || op->astray || !ep->proven[op->to] || !op->ended ||
 		    op->status != RVCM_STATUS_OK)
 			continue;
 		owed = calloc(1, sizeof(*owed));

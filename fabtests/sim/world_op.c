@@ -2,6 +2,8 @@
 /* Operations of the simulated applications, and what their completions must say. */
 #include "unit/unit.h"
 
+#include "sim/watch.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +197,7 @@ void world_send(struct world_ep *ep, int to)
 	op->flags = send_flags(w, op->length);
 	op->to = to;
 	op->to_life = w->eps[to].life;
+	op->astray = w->eps[to].ep && !watch_peer_current(tx.peer, w->eps[to].ep);
 	op->data = data;
 	world_message_fill(seed, op->buf, op->length);
 	tx.flags = op->flags | RVCM_EP_CQ_DATA | world_message_tag(seed, ep->index, &tx.tag);

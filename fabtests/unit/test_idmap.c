@@ -171,6 +171,27 @@ static void out_of_memory_changes_nothing(void **state)
 	assert_int_equal(failmem_outstanding(), 0);
 }
 
+static void what_was_an_id(void **state)
+{
+	struct rvcm_idmap map;
+	uint32_t id, next = 0;
+	int thing;
+
+	(void)state;
+	rvcm_idmap_init(&map, 1);
+	assert_false(rvcm_idmap_was(&map, 1u << RVCM_IDMAP_INDEX_BITS));
+	assert_int_equal(rvcm_idmap_alloc(&map, &thing, &id), 0);
+	assert_false(rvcm_idmap_was(&map, id));
+	rvcm_idmap_free(&map, id);
+	assert_true(rvcm_idmap_was(&map, id));
+	assert_int_equal(rvcm_idmap_alloc(&map, &thing, &next), 0);
+	assert_true(rvcm_idmap_was(&map, id));
+	assert_false(rvcm_idmap_was(&map, next));
+	assert_false(rvcm_idmap_was(&map, rvcm_idmap_index(id))); /* generation 0 */
+	assert_false(rvcm_idmap_was(&map, id + 1));
+	rvcm_idmap_fini(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +202,7 @@ int main(void)
 		cmocka_unit_test(an_id_comes_back_after_255_uses),
 		cmocka_unit_test(freed_slots_wait_their_turn),
 		cmocka_unit_test(out_of_memory_changes_nothing),
+		cmocka_unit_test(what_was_an_id),
 	};
 
 	return cmocka_run_group_tests_name("idmap", tests, NULL, NULL);

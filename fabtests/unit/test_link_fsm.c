@@ -248,6 +248,7 @@ static void act(struct held *h, enum rvcm_link_action action)
 		h->timer = true;
 		break;
 	case RVCM_LINK_DO_GIVE_UP:
+	case RVCM_LINK_DO_SHARE:
 	case RVCM_LINK_DO_DROP:
 		drop_link(h);
 		h->timer = false;

@@ -180,3 +180,14 @@ int rvcm_addr_parse(const char *text, struct rvcm_addr *addr)
 	*addr = parsed;
 	return 0;
 }
+
+void rvcm_addr_complete(struct rvcm_addr *name, const struct rvcm_addr *from)
+{
+	uint16_t port = name->port;
+
+	if (rvcm_addr_is_any(name))
+		*name = *from;
+	name->port = port;
+	if (name->family == RVCM_ADDR_V6 && rvcm_addr_is_linklocal(name))
+		name->scope = from->scope;
+}

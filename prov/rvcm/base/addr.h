@@ -52,6 +52,12 @@ bool rvcm_addr_is_loopback(const struct rvcm_addr *addr);
 /* 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291, 2.5.6). */
 bool rvcm_addr_is_linklocal(const struct rvcm_addr *addr);
 
+/*
+ * A name that its owner told, as it is known here: a wildcard becomes the address from (where the
+ * owner is known to be), and a link-local one gets from's scope. The port stays.
+ */
+void rvcm_addr_complete(struct rvcm_addr *name, const struct rvcm_addr *from);
+
 /* Goes with rvcm_addr_equal. See base/hash.h for the seed. */
 uint64_t rvcm_addr_hash(const struct rvcm_addr *addr, uint64_t seed);
 

@@ -12,6 +12,7 @@
 #ifndef RVCM_BASE_IDMAP_H
 #define RVCM_BASE_IDMAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,6 +64,14 @@ static inline void *rvcm_idmap_get(const struct rvcm_idmap *map, uint32_t id)
 	if (i >= map->size || map->slots[i].generation != rvcm_idmap_generation(id))
 		return NULL;
 	return map->slots[i].ptr;
+}
+
+/* Is it an id that has been freed? (Of those with its index, one of the last 254.) */
+static inline bool rvcm_idmap_was(const struct rvcm_idmap *map, uint32_t id)
+{
+	uint32_t i = rvcm_idmap_index(id), generation = rvcm_idmap_generation(id);
+
+	return i < map->size && generation != 0 && map->slots[i].generation != generation;
 }
 
 /*

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process's end of its connections: opening and closing it, its slots, and its two sides. */
+/* A process's end of its connections: opening and closing it, and its two sides. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
 #define CQ_DEPTH 4096u
 
@@ -31,7 +32,7 @@ static bool conn_eq(const struct rvcm_hash_node *node, const void *arg)
 		rvcm_container_of((struct rvcm_hash_node *)node, struct rvcm_conn, node);
 	const struct rvcm_conn_key *key = arg;
 
-	return conn->pub.slot == key->slot && rvcm_addr_equal(&conn->pub.peer, key->peer);
+	return conn->slot == key->slot && rvcm_addr_equal(&conn->peer, key->peer);
 }
 
 static bool contact_eq(const struct rvcm_hash_node *node, const void *arg)
@@ -41,6 +42,12 @@ static bool contact_eq(const struct rvcm_hash_node *node, const void *arg)
 	const struct rvcm_conn_key *key = arg;
 
 	return contact->slot == key->slot && rvcm_addr_equal(&contact->peer, key->peer);
+}
+
+static bool trunk_eq(const struct rvcm_hash_node *node, const void *incarnation)
+{
+	return rvcm_container_of(node, const struct rvcm_conn, trunk)->incarnation ==
+	       *(const uint32_t *)incarnation;
 }
 
 static void dev_close(struct rvcm_carrier_dev *dev)
@@ -94,6 +101,28 @@ static void draw(struct rvcm_carrier *carrier)
 	rvcm_rng_init(&carrier->rng, seed);
 }
 
+static void hashes_init(struct rvcm_carrier *carrier)
+{
+	rvcm_hash_init(&carrier->conns, conn_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->trunks, trunk_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->paths, rvcm_path_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->ins, rvcm_path_in_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->routes, rvcm_route_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->contacts, contact_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->kin, rvcm_request_kin_eq, carrier->hash_seed);
+}
+
+static void hashes_fini(struct rvcm_carrier *carrier)
+{
+	rvcm_hash_fini(&carrier->conns);
+	rvcm_hash_fini(&carrier->trunks);
+	rvcm_hash_fini(&carrier->paths);
+	rvcm_hash_fini(&carrier->ins);
+	rvcm_hash_fini(&carrier->routes);
+	rvcm_hash_fini(&carrier->contacts);
+	rvcm_hash_fini(&carrier->kin);
+}
+
 int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier **out)
 {
 	struct rvcm_carrier *carrier;
@@ -114,9 +143,12 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	rvcm_mailbox_init(&carrier->to_data);
 	rvcm_mailbox_init(&carrier->to_control);
 	rvcm_lock_init(&carrier->control_lock, true);
-	rvcm_hash_init(&carrier->conns, conn_eq, carrier->hash_seed);
-	rvcm_hash_init(&carrier->contacts, contact_eq, carrier->hash_seed);
+	hashes_init(carrier);
 	rvcm_timer_queue_init(&carrier->timers);
+	rvcm_list_init(&carrier->all_conns);
+	rvcm_list_init(&carrier->path_work);
+	rvcm_list_init(&carrier->waiting_self);
+	rvcm_list_init(&carrier->retired);
 	rvcm_list_init(&carrier->work);
 	rvcm_list_init(&carrier->held);
 	rvcm_list_init(&carrier->claims_failing);
@@ -135,15 +167,16 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 
 void rvcm_carrier_close(struct rvcm_carrier *carrier)
 {
-	for (uint16_t i = 0; i < RVCM_CONN_SLOTS_MAX; i++)
-		rvcm_mem_free(carrier->slots[i]);
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&carrier->retired)))
+		rvcm_slot_free(rvcm_list_entry(node, struct rvcm_slot, node));
 	rvcm_buf_pool_fini(&carrier->bufs);
 	rvcm_pool_fini(&carrier->reads);
 	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
 		dev_close(&carrier->devs[i]);
 	rvcm_timer_queue_fini(&carrier->timers);
-	rvcm_hash_fini(&carrier->conns);
-	rvcm_hash_fini(&carrier->contacts);
+	hashes_fini(carrier);
 	rvcm_mailbox_fini(&carrier->to_data);
 	rvcm_mailbox_fini(&carrier->to_control);
 	rvcm_lock_fini(&carrier->control_lock);
@@ -152,80 +185,21 @@ void rvcm_carrier_close(struct rvcm_carrier *carrier)
 
 /* -- slots -------------------------------------------------------------------------------- */
 
-static void slot_init(struct rvcm_carrier *carrier, struct rvcm_slot *slot, uint16_t index)
-{
-	memset(slot, 0, sizeof(*slot));
-	slot->carrier = carrier;
-	slot->index = index;
-	rvcm_list_init(&slot->contacts);
-	rvcm_list_init(&slot->conns);
-	slot->shut_mail.kind = RVCM_MAIL_SHUT;
-	slot->closed_mail.kind = RVCM_MAIL_CLOSED;
-	rvcm_list_init(&slot->shut_mail.node);
-	rvcm_list_init(&slot->closed_mail.node);
-}
-
-/*
- * The first device decides the port, and the name; a further one that cannot listen there is left
- * out, with a word.
- */
-static int slot_listen(struct rvcm_slot *slot, struct rvcm_addr *addr)
-{
-	struct rvcm_carrier *carrier = slot->carrier;
-
-	for (uint16_t i = 0; i < carrier->attr.n_devs; i++) {
-		struct rvcm_dev *dev = carrier->devs[i].dev;
-		struct rvcm_addr at = i == 0 && addr->family ? *addr : dev->attr.addr;
-		int rc;
-
-		at.port = i == 0 ? addr->port : slot->name.port;
-		slot->listen[i].slot = slot;
-		slot->listen[i].dev = i;
-		rc = dev->ops->listen(dev, &at, 1024, &slot->listen[i], &slot->listener[i]);
-		if (rc && i == 0)
-			return rc;
-		if (rc)
-			rvcm_warn(RVCM_LOG_EP_CTRL, "%s cannot listen on port %u: %s",
-				  dev->attr.name, at.port, strerrordesc_np(-rc));
-		if (i == 0)
-			slot->name = at;
-	}
-	*addr = slot->name;
-	return 0;
-}
-
 int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t index, struct rvcm_addr *addr)
 {
-	struct rvcm_slot *slot;
 	int rc;
 
 	if (index >= RVCM_CONN_SLOTS_MAX)
 		return -EINVAL;
 	rvcm_lock_acquire(&carrier->control_lock);
-	slot = carrier->slots[index];
-	rc = slot && !atomic_load(&slot->closed) ? -EBUSY : 0;
-	if (!rc && !slot)
-		slot = rvcm_mem_alloc(sizeof(*slot));
-	if (!rc && !slot)
-		rc = -ENOMEM;
-	if (!rc) {
-		carrier->slots[index] = slot;
-		slot_init(carrier, slot, index);
-		rc = slot_listen(slot, addr);
-		slot->listening = rc == 0;
-		atomic_store(&slot->closed, rc != 0);
-	}
+	rc = rvcm_slot_open(carrier, index, addr);
 	rvcm_lock_release(&carrier->control_lock);
 	return rc;
 }
 
 void rvcm_carrier_unlisten_by(struct rvcm_carrier *carrier, uint16_t index, uint64_t deadline_ns)
 {
-	struct rvcm_slot *slot = carrier->slots[index];
-
-	slot->closing = true;
-	slot->deadline_ns = deadline_ns;
-	rvcm_conn_say_bye(carrier, index);
+	rvcm_slot_shut(carrier->slots[index], deadline_ns);
 }
 
 void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t index)
@@ -238,17 +212,7 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t index)
 {
 	struct rvcm_slot *slot = carrier->slots[index];
 
-	if (atomic_load(&slot->closed)) {
-		rvcm_conn_free_slot(carrier, index);
-		return true;
-	}
-	if (!slot->shut_posted &&
-	    (rvcm_conn_drained(carrier, index) || rvcm_carrier_now(carrier) >= slot->deadline_ns)) {
-		slot->shut_posted = true;
-		rvcm_conn_settle(carrier, index);
-		rvcm_carrier_mail_control(carrier, &slot->shut_mail);
-	}
-	return false;
+	return !slot || rvcm_slot_end(slot);
 }
 
 /* -- the two sides ------------------------------------------------------------------------ */
@@ -288,6 +252,8 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		n += read_mail(carrier);
 	if (!rvcm_list_empty(&carrier->claims_failing))
 		n += rvcm_proof_run(carrier);
+	if (!rvcm_list_empty(&carrier->path_work))
+		n += rvcm_path_run(carrier);
 	if (!rvcm_list_empty(&carrier->work))
 		n += rvcm_work_run(carrier);
 	carrier->progressing = false;

@@ -126,7 +126,7 @@ static void enter(struct rvcm_contact *contact, struct rvcm_link *link)
 	link->claim = true;
 	link->request = contact->req_wire;
 	link->request_epoch = contact->req_shake.epoch;
-	link->peer_incarnation = contact->req_shake.incarnation;
+	rvcm_link_known(link, contact->req_shake.incarnation);
 	link->peer_window = contact->req_shake.window;
 	rvcm_timer_init(&link->timer, expired);
 	rvcm_list_add_tail(&contact->claims, &link->of_contact);

@@ -5,27 +5,40 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/le.h"
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
 /* -- life --------------------------------------------------------------------------------- */
 
-static struct rvcm_conn *find(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
+static struct rvcm_conn *find(struct rvcm_slot *slot, const struct rvcm_addr *peer)
 {
-	struct rvcm_hash_node *node =
-		rvcm_hash_find(&carrier->conns, rvcm_conn_key_hash(carrier, key), key);
+	const struct rvcm_conn_key key = { .slot = slot, .peer = peer };
+	struct rvcm_hash_node *node = rvcm_hash_find(&slot->carrier->conns,
+						     rvcm_conn_key_hash(slot->carrier, &key), &key);
 
 	return node ? rvcm_container_of(node, struct rvcm_conn, node) : NULL;
 }
 
-static struct rvcm_conn *create(struct rvcm_carrier *carrier, const struct rvcm_conn_key *key)
+static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *peer)
 {
+	const struct rvcm_conn_key key = { .slot = slot, .peer = peer };
+	struct rvcm_carrier *carrier = slot->carrier;
 	struct rvcm_conn *conn = rvcm_mem_zalloc(sizeof(*conn));
 
 	if (!conn)
 		return NULL;
-	conn->pub.peer = *key->peer;
-	conn->pub.slot = key->slot;
 	conn->carrier = carrier;
+	conn->slot = slot;
+	conn->peer = *peer;
+	conn->named = true;
+	conn->serial = ++carrier->conn_serials;
+	rvcm_list_init(&conn->outs);
+	rvcm_list_init(&conn->ins);
+	rvcm_list_init(&conn->blocked);
+	rvcm_list_init(&conn->confirms);
+	rvcm_list_init(&conn->owed);
+	rvcm_list_init(&conn->routes);
 	rvcm_list_init(&conn->work);
 	rvcm_list_init(&conn->hold);
 	rvcm_list_init(&conn->replay);
@@ -37,91 +50,62 @@ static struct rvcm_conn *create(struct rvcm_carrier *carrier, const struct rvcm_
 	conn->answer.kind = RVCM_MAIL_ANSWER;
 	rvcm_list_init(&conn->want.node);
 	rvcm_list_init(&conn->answer.node);
-	rvcm_hash_insert(&carrier->conns, &conn->node, rvcm_conn_key_hash(carrier, key));
-	rvcm_list_add_tail(&carrier->slots[key->slot]->conns, &conn->of_slot);
+	rvcm_hash_insert(&carrier->conns, &conn->node, rvcm_conn_key_hash(carrier, &key));
+	rvcm_list_add_tail(&slot->conns, &conn->of_slot);
+	rvcm_list_add_tail(&carrier->all_conns, &conn->of_carrier);
 	return conn;
 }
 
-struct rvcm_conn *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
-				   const struct rvcm_addr *peer, bool *is_new)
+struct rvcm_conn *rvcm_conn_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer)
 {
-	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
-	struct rvcm_conn *conn = find(carrier, &key);
+	struct rvcm_conn *conn = find(slot, peer);
 
-	*is_new = !conn;
-	return conn ? conn : create(carrier, &key);
+	return conn ? conn : create(slot, peer);
 }
 
-/* Walk over the slot's conns; fn may free its conn. */
-static void each_of_slot(struct rvcm_carrier *carrier, uint16_t slot,
-			 void (*fn)(struct rvcm_conn *conn, void *arg), void *arg)
+static void drop_name(struct rvcm_conn *conn)
 {
-	struct rvcm_list *node, *tmp;
-
-	rvcm_list_for_each_safe (node, tmp, &carrier->slots[slot]->conns)
-		fn(rvcm_list_entry(node, struct rvcm_conn, of_slot), arg);
+	if (conn->named)
+		rvcm_hash_del(&conn->carrier->conns, &conn->node);
+	conn->named = false;
 }
 
-static void free_one(struct rvcm_conn *conn, void *arg)
+void rvcm_conn_free(struct rvcm_conn *conn)
 {
-	(void)arg;
-	rvcm_hash_del(&conn->carrier->conns, &conn->node);
+	rvcm_meet_no_self(conn);
+	drop_name(conn);
 	rvcm_list_del(&conn->of_slot);
+	rvcm_list_del(&conn->of_carrier);
 	rvcm_list_del(&conn->work);
 	rvcm_list_del(&conn->hold);
 	rvcm_mem_free(conn);
 }
 
-void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot)
+void rvcm_conn_unname(struct rvcm_conn *conn)
 {
-	each_of_slot(carrier, slot, free_one, NULL);
-}
-
-/* Has the device all that was committed, and BYE, out of its hands? */
-static bool is_handed_over(const struct rvcm_conn *conn)
-{
-	return rvcm_list_empty(&conn->pending) && !conn->bye_due &&
-	       conn->link->completed >= conn->bye_ordinal;
-}
-
-static void check_drained(struct rvcm_conn *conn, void *arg)
-{
-	bool *drained = arg;
-
-	if (conn->link && !conn->failed && !is_handed_over(conn))
-		*drained = false;
-}
-
-bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot)
-{
-	bool drained = true;
-
-	each_of_slot(carrier, slot, check_drained, &drained);
-	return drained;
-}
-
-static void settle(struct rvcm_conn *conn, void *arg)
-{
-	(void)arg;
+	drop_name(conn);
 	if (conn->link)
-		conn->link->settled = is_handed_over(conn);
+		rvcm_carrier_mail_control(conn->carrier, &conn->link->unnamed);
 }
 
-void rvcm_conn_settle(struct rvcm_carrier *carrier, uint16_t slot)
+bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn)
 {
-	each_of_slot(carrier, slot, settle, NULL);
+	return !conn->link || conn->failed ||
+	       (rvcm_list_empty(&conn->pending) && !conn->bye_due &&
+		conn->link->completed >= conn->bye_ordinal);
 }
 
-static void say_bye(struct rvcm_conn *conn, void *arg)
+void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)
 {
-	(void)arg;
-	conn->bye_due = conn->pub.up;
-	rvcm_conn_schedule(conn);
-}
+	struct rvcm_list *pos;
 
-void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot)
-{
-	each_of_slot(carrier, slot, say_bye, NULL);
+	conn->up = up;
+	rvcm_list_for_each (pos, &conn->outs) {
+		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_out);
+
+		path->pub.up = up && !path->down_due;
+		path->tx = path->pub.up && path->introduced ? conn : NULL;
+	}
 }
 
 void rvcm_conn_schedule(struct rvcm_conn *conn)
@@ -137,17 +121,16 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 	conn->failing = true;
 	/* It said so: what comes after is how it went, unless it broke the rules. */
 	if (conn->peer_bye && status != RVCM_STATUS_PROTOCOL)
-		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 	else
-		rvcm_cause_set(&conn->cause, &conn->pub.peer, status, err, detail);
+		rvcm_cause_set(&conn->cause, &conn->peer, status, err, detail);
 	rvcm_conn_schedule(conn);
 }
 
 /* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
 void rvcm_conn_want(struct rvcm_conn *conn)
 {
-	if (conn->link || conn->successor || conn->wanting ||
-	    conn->carrier->slots[conn->pub.slot]->closing)
+	if (conn->link || conn->successor || conn->wanting || conn->slot->closing)
 		return;
 	conn->wanting = true;
 	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
@@ -158,8 +141,18 @@ void rvcm_conn_want(struct rvcm_conn *conn)
 
 void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 {
+	bool opener = link->opener;
+	const struct rvcm_wire_handshake *peers = opener ? &link->reply : &link->request;
+
 	conn->link = link;
 	link->conn = conn;
+	conn->incarnation = rvcm_le32_get(peers->incarnation);
+	conn->peer_slot = rvcm_le16_get(peers->slot);
+	conn->dev = link->dev;
+	conn->up = false;
+	conn->ending = false;
+	rvcm_hash_insert(&conn->carrier->trunks, &conn->trunk,
+			 rvcm_hash_u64(conn->carrier->hash_seed, conn->incarnation));
 	conn->wanting = false;
 	conn->hello_seen = false;
 	conn->failing = false;
@@ -173,7 +166,6 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 	conn->rx_next = 0;
 	conn->rx_acked = 0;
 	conn->rx_window = link->window;
-	conn->pub.dev = link->dev;
 	rvcm_tx_start(conn, link->peer_window);
 }
 
@@ -185,7 +177,8 @@ static void greet(struct rvcm_conn *conn)
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, 0, "HELLO could not be sent");
 		return;
 	}
-	conn->pub.up = true;
+	rvcm_meet_link(conn);
+	rvcm_conn_set_up(conn, true);
 	rvcm_conn_schedule(conn);
 }
 
@@ -195,11 +188,11 @@ static void greet(struct rvcm_conn *conn)
  */
 static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_conn_key key = { .slot = link->slot, .peer = &link->peer };
-	struct rvcm_conn *conn = find(carrier, &key);
+	struct rvcm_conn *conn = find(link->slot, &link->peer);
 	int rc;
 
-	if (!conn || carrier->slots[link->slot]->closing || atomic_load(&link->ended))
+	(void)carrier;
+	if (!conn || link->slot->closing || atomic_load(&link->ended))
 		return;
 	rc = link->qp->dev->ops->attach(link->qp);
 	rvcm_conn_start(conn, link);
@@ -227,11 +220,11 @@ static void judge_end(struct rvcm_conn *conn, const struct rvcm_conn_cause *seen
 {
 	conn->cause = *seen;
 	if (conn->peer_bye)
-		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 	else if (seen->status == RVCM_STATUS_PEER_CLOSED && conn->hello_seen)
-		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_DEAD, 0, NULL);
+		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_DEAD, 0, NULL);
 	else if (seen->status == RVCM_STATUS_PEER_CLOSED)
-		rvcm_cause_set(&conn->cause, &conn->pub.peer, RVCM_STATUS_PEER_CLOSED, 0,
+		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0,
 			       "it had not answered yet");
 }
 
@@ -244,16 +237,6 @@ static void count_loss(struct rvcm_carrier *carrier, const struct rvcm_conn_caus
 	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", cause->text);
 }
 
-static void tell_down(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
-{
-	struct rvcm_carrier *carrier = conn->carrier;
-
-	conn->wanting = false;
-	conn->blocked = false;
-	if (!carrier->slots[conn->pub.slot]->closing)
-		carrier->attr.sink->down(carrier->attr.sink_ctx, &conn->pub, cause);
-}
-
 static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
@@ -261,7 +244,7 @@ static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 	if (!conn->failing && !conn->failed) /* else it was we who failed it, and know why */
 		judge_end(conn, &link->cause);
 	/* From here on nothing can be sent or read any more, whatever the callbacks try. */
-	conn->pub.up = false;
+	rvcm_conn_set_up(conn, false);
 	if (link->attached) {
 		link->qp->dev->ops->detach(link->qp);
 		link->attached = false;
@@ -273,14 +256,13 @@ static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 		rvcm_tx_reset(conn);
 	}
 	conn->link = NULL;
+	rvcm_hash_del(&conn->carrier->trunks, &conn->trunk);
 }
 
 /* The link came to nothing before it was a conn's; what waited for it goes on waiting. */
 static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_addr peer = link->peer;
-	struct rvcm_conn_key key = { .slot = link->slot, .peer = &peer };
-	struct rvcm_conn *conn = link->opener ? find(carrier, &key) : NULL;
+	struct rvcm_conn *conn = link->opener ? find(link->slot, &link->peer) : NULL;
 
 	if (!link->opener)
 		rvcm_proof_down(carrier, link);
@@ -291,8 +273,21 @@ static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	rvcm_conn_want(conn);
 }
 
+/* Its link is gone; what is there to follow? */
+static void go_on(struct rvcm_conn *conn)
+{
+	struct rvcm_link *link = conn->successor;
+
+	conn->successor = NULL;
+	if (link)
+		rvcm_proof_take(conn, link);
+	else
+		rvcm_meet_again(conn);
+}
+
 static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
+	struct rvcm_conn_cause cause;
 	struct rvcm_conn *conn;
 
 	/* What arrived before the end is taken before the end: HELLO too. */
@@ -304,14 +299,18 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		return;
 	}
 	let_go(conn, link);
-	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
-	count_loss(carrier, &conn->cause);
-	tell_down(conn, &conn->cause);
-	if (conn->successor) {
-		link = conn->successor;
-		conn->successor = NULL;
-		rvcm_proof_take(conn, link);
+	cause = conn->cause;
+	count_loss(carrier, &cause);
+	rvcm_meet_lost(conn, &cause);
+	conn->wanting = false;
+	/* Nobody will look for it any more; the slot may go when control hears of this. */
+	if (!conn->successor && (!conn->named || conn->slot->closing)) {
+		rvcm_conn_free(conn);
+		conn = NULL;
 	}
+	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
+	if (conn)
+		go_on(conn);
 }
 
 void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
@@ -326,13 +325,9 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
 	case RVCM_MAIL_DOWN:
 		link_down(carrier, rvcm_container_of(mail, struct rvcm_link, down));
 		break;
-	case RVCM_MAIL_ANSWER: {
-		struct rvcm_conn *conn = rvcm_container_of(mail, struct rvcm_conn, answer);
-
-		if (conn->wanting)
-			tell_down(conn, &conn->answer_cause);
+	case RVCM_MAIL_ANSWER:
+		rvcm_meet_answer(rvcm_container_of(mail, struct rvcm_conn, answer));
 		break;
-	}
 	default: /* RVCM_MAIL_CLOSED */
 		atomic_store(&rvcm_container_of(mail, struct rvcm_slot, closed_mail)->closed, true);
 		break;

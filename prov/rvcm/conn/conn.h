@@ -39,13 +39,15 @@
 
 struct rvcm_carrier;
 
-/* The public head of a path; the rest is conn/'s. Read-only, but for user. */
+/* The public head of a path; the rest is conn/'s. Read-only, but for what is the caller's. */
 struct rvcm_path {
 	void *user;            /* the caller's */
 	struct rvcm_addr peer; /* its name */
 	uint16_t slot;         /* our endpoint */
 	uint16_t dev;          /* index of link 0's device, valid while up */
 	bool up;
+	uint16_t read_dev; /* where what is read into is to be registered: since its message */
+	bool exposed;      /* the caller's, before unlisten: the peer may be reading our memory */
 };
 
 /* Why a path went down. */
@@ -126,11 +128,13 @@ struct rvcm_carrier_stats {
 	uint64_t accepts;       /* links established that a peer opened */
 	uint64_t connect_fails; /* attempts to reach a peer that ended in an error */
 	uint64_t crossed;       /* requests answered or received CROSSED */
+	uint64_t shared;        /* paths that took a link which was there, asked for or found */
 	uint64_t rejects;       /* requests refused for key, version, name or state */
 	uint64_t unproven;      /* links of peers that ended before they had proved themselves */
 	uint64_t downs;         /* conns lost other than by an orderly close */
 	uint64_t tx_messages;   /* DATA frames posted */
 	uint64_t rx_messages;   /* DATA frames accepted */
+	uint64_t rx_strays;     /* DATA frames for endpoints that are gone, dropped */
 	uint64_t tx_acks;       /* ACK frames posted */
 	uint64_t no_credit;     /* times a reserve found no credit */
 	uint64_t reads;         /* RDMA reads posted */
@@ -150,8 +154,9 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t slot, struct rvcm_addr *addr);
 
 /*
- * Close slot's listener and its conns; rvcm_carrier_quiet says when that is done. down is not
- * called for them any more. Data side.
+ * Close slot's listener and its paths; rvcm_carrier_quiet says when that is done. down is not
+ * called for them any more. The links stay, for the other slots; with the last slot they go too.
+ * Data side.
  */
 void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t slot);
 
@@ -159,9 +164,10 @@ void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t slot);
 void rvcm_carrier_unlisten_by(struct rvcm_carrier *carrier, uint16_t slot, uint64_t deadline_ns);
 
 /*
- * Has all that was sent left, and has every conn of the slot ended? linger_ns bounds it, and where
- * the device is through with all that was sent it does not wait for a peer that does not move. Call
- * rvcm_carrier_progress until true. After that the slot's conns are gone.
+ * Has all that was sent left, and does nobody use the slot's memory any more? linger_ns bounds it,
+ * and where the device is through with all that was sent it does not wait for a peer that does not
+ * move, unless that may be reading (path.exposed); in the end the links to such peers are broken.
+ * Call rvcm_carrier_progress until true. After that the slot's paths are gone.
  */
 bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t slot);
 
@@ -249,11 +255,11 @@ bool rvcm_path_accepted(const struct rvcm_path *path, uint32_t mark);
  */
 uint32_t rvcm_path_confirm(struct rvcm_path *path);
 
-/* An RDMA read, any length; the path's dev tells which registration to use. */
+/* An RDMA read, any length; the path tells which registration to use. */
 struct rvcm_path_read {
 	void *addr;
 	size_t bytes;
-	struct rvcm_dev_mr *mr; /* LOCAL_WRITE, on the device of path->dev */
+	struct rvcm_dev_mr *mr; /* LOCAL_WRITE, on the device of path->read_dev */
 	uint64_t raddr;
 	uint32_t rkey;
 	void *cookie;

@@ -3,7 +3,8 @@
  * The objects of conn/ and who owns which field.
  *
  *   carrier   one per domain          both sides; fields say whose
- *   slot      an endpoint's listener
+ *   slot      an endpoint's listener, and what was connected through it
+ *   path      path.h                  the data side's
  *   contact   control's half of a conn: the state machine of link_fsm.def
  *   conn      the data side's half: sequence numbers, credits, buffers
  *   link      one QP; control makes and destroys it, the data side has it from UP to RELEASED
@@ -16,16 +17,17 @@
  *     link UP        attach it
  *     link DUE       a claim's HELLO should have come by now
  *     link DOWN      let go: once per link, after UP
- *     conn ANSWER    it could not be connected
- *     slot CLOSED    the slot's links are gone
+ *     conn ANSWER    it could not be connected, or need not be
+ *     slot CLOSED    nothing of the slot but links in use is left
  *
  *   data -> control
  *     link WATCHED   a claim is attached: its HELLO should come
  *     link TAKEN     a claim that was proven is its conn's link
  *     link FAILED    it broke; it is detached; DOWN will answer
  *     link RELEASED  the answer to DOWN, and the last word on the link
+ *     link UNNAMED   it goes on, but not as the one to that peer: the endpoint has closed
  *     conn WANT      connect
- *     slot SHUT      end all links of the slot
+ *     slot SHUT      end what is being connected; if it is the last, all links
  *
  * Lock order: the control lock, then a mailbox's. The data side takes mailbox locks only.
  */
@@ -66,6 +68,7 @@ enum rvcm_mail_kind {
 	RVCM_MAIL_TAKEN,
 	RVCM_MAIL_FAILED,
 	RVCM_MAIL_RELEASED,
+	RVCM_MAIL_UNNAMED,
 	RVCM_MAIL_WANT,
 	RVCM_MAIL_ANSWER,
 	RVCM_MAIL_SHUT,
@@ -80,12 +83,14 @@ struct rvcm_mail {
 
 struct rvcm_conn;
 struct rvcm_contact;
+struct rvcm_path_full;
+struct rvcm_slot;
 
 struct rvcm_link {
 	/* Set by control before UP, constant from then on. */
 	struct rvcm_dev_qp *qp;
 	struct rvcm_contact *contact; /* control's; the data side only hands it back */
-	uint16_t slot;
+	struct rvcm_slot *slot;
 	uint16_t dev;
 	bool opener;
 	uint64_t number; /* of its opening, in the carrier */
@@ -97,19 +102,22 @@ struct rvcm_link {
 	uint16_t peer_window;  /* what the peer granted in its handshake */
 	uint32_t window;       /* what we grant: control\'s until UP, then the data side\'s */
 
-	struct rvcm_mail up, due, down;                    /* control posts */
-	struct rvcm_mail watched, taken, failed, released; /* the data side posts */
-	struct rvcm_conn_cause cause;                      /* control's, written before DOWN */
+	struct rvcm_mail up, due, down;                             /* control posts */
+	struct rvcm_mail watched, taken, failed, released, unnamed; /* the data side posts */
+	struct rvcm_conn_cause cause;        /* control's, written before DOWN */
 	struct rvcm_conn_cause failed_cause; /* the data side's, written before FAILED */
 	bool down_posted;                    /* control's */
 	atomic_bool ended; /* the same, for the data side: no use to begin with it */
+
+	/* Control's. */
+	uint32_t peer_incarnation; /* 0: not known yet */
+	struct rvcm_hash_node kin; /* carrier.kin, once it is */
 
 	/* Control's, of a claim. */
 	bool claim;
 	bool handed; /* to the data side */
 	struct rvcm_list of_contact;
 	struct rvcm_timer timer;
-	uint32_t peer_incarnation;
 	uint32_t request_epoch;
 	uint32_t epoch;
 
@@ -117,7 +125,6 @@ struct rvcm_link {
 	struct rvcm_conn *conn; /* NULL: a claim */
 	bool attached;
 	uint8_t nonce[RVCM_WIRE_NONCE_BYTES]; /* the opener's, of HELLO */
-	uint16_t peer_slot;                   /* as HELLO said */
 	bool proven;
 	bool failing;                    /* as a claim: detach it when the stack is unwound */
 	bool early_bye, early_heartbeat; /* behind HELLO, while it waits to be taken */
@@ -139,10 +146,12 @@ struct rvcm_buf {
 	uint32_t bytes; /* of the frame, header included, tail not */
 	uint8_t class;
 	bool control;
-	bool held;  /* by replay: not acknowledged yet */
-	bool inuse; /* by the device */
+	bool signalled; /* its post has to be */
+	bool held;      /* by replay: not acknowledged yet */
+	bool inuse;     /* by the device */
 	struct rvcm_buf_chunk *chunk;
-	struct rvcm_path_tail tail; /* bytes 0 = none */
+	struct rvcm_path_tail tail;  /* bytes 0 = none, or given back */
+	struct rvcm_path_full *path; /* whose tail */
 	uint8_t frame[];
 };
 
@@ -163,6 +172,7 @@ struct rvcm_buf_pool {
 struct rvcm_read {
 	struct rvcm_list node; /* conn.reads, nowhere when all pieces are posted, conn.reads_lost */
 	struct rvcm_conn *conn;
+	struct rvcm_path_full *path;
 	struct rvcm_path_read op;
 	size_t posted;           /* bytes */
 	uint32_t pieces;         /* in flight */
@@ -170,21 +180,39 @@ struct rvcm_read {
 };
 
 struct rvcm_conn {
-	struct rvcm_path pub;
 	struct rvcm_carrier *carrier;
+	struct rvcm_slot *slot;      /* whose listener, or attempt, it came from */
+	struct rvcm_addr peer;       /* the endpoint that was called, or that called */
+	uint16_t peer_slot;          /* its number; of the link's handshake */
+	uint16_t dev;                /* index of link 0's device */
+	bool up;                     /* we have proved ourselves: messages may go */
+	bool named;                  /* it is carrier.conns' to slot and peer */
+	uint32_t incarnation;        /* of the peer's carrier, while there is a link */
+	uint64_t serial;             /* in the carrier */
 	struct rvcm_hash_node node;  /* carrier.conns */
+	struct rvcm_hash_node trunk; /* carrier.trunks, while there is a link */
 	struct rvcm_list of_slot;    /* slot.conns */
-	struct rvcm_list work;       /* carrier.work, when something is to be done */
-	struct rvcm_list hold;       /* carrier.held, when something waits for company */
-	struct rvcm_link *link;      /* from UP to RELEASED */
-	struct rvcm_link *successor; /* proven, and waits for link to be let go */
-	bool hello_seen;             /* the peer has proved itself on this link */
-	bool failing;                /* detach as soon as the stack is unwound */
-	bool failed;                 /* detached; DOWN is awaited */
-	bool blocked;                /* ready is owed */
-	bool ack_due;                /* any frame will do */
-	bool answer_due;             /* an ACK, to a HEARTBEAT */
-	bool hello_due;              /* the acceptor's, once the opener's was seen */
+	struct rvcm_list of_carrier; /* carrier.all_conns */
+	struct rvcm_list outs;       /* paths that send here */
+	struct rvcm_list ins;        /* paths that hear from here */
+	struct rvcm_list blocked;    /* paths that are owed ready */
+	struct rvcm_list confirms;   /* paths that want to be told */
+	struct rvcm_list owed;       /* END and ENDED that wait for credit: struct rvcm_owed */
+	uint32_t n_owed;
+	struct rvcm_list routes;
+	uint32_t n_routes;
+	struct rvcm_path_full *last_in; /* whose message was the last; a guess at the next */
+	struct rvcm_list work;          /* carrier.work, when something is to be done */
+	struct rvcm_list hold;          /* carrier.held, when something waits for company */
+	struct rvcm_link *link;         /* from UP to RELEASED */
+	struct rvcm_link *successor;    /* proven, and waits for link to be let go */
+	bool hello_seen;                /* the peer has proved itself on this link */
+	bool failing;                   /* detach as soon as the stack is unwound */
+	bool failed;                    /* detached; DOWN is awaited */
+	bool ending;                    /* control has it, to be ended in order */
+	bool ack_due;                   /* any frame will do */
+	bool answer_due;                /* an ACK, to a HEARTBEAT */
+	bool hello_due;                 /* the acceptor's, once the opener's was seen */
 	bool bye_due;
 	bool peer_bye;
 	uint64_t bye_ordinal;         /* of the post of our BYE; 0 = none */
@@ -204,7 +232,7 @@ struct rvcm_conn {
 	uint32_t held;
 	size_t held_bytes;
 
-	/* confirm.c: the owner waits for the mark; the peer has been asked for all before asked. */
+	/* confirm.c: owners wait for the mark; the peer has been asked for all before asked. */
 	bool confirm_wanted;
 	bool confirm_asking; /* a HEARTBEAT is out */
 	uint32_t confirm_mark;
@@ -215,7 +243,6 @@ struct rvcm_conn {
 	uint32_t rx_next;
 	uint32_t rx_acked;
 	uint32_t rx_window;
-	uint16_t peer_slot; /* as its HELLO said */
 
 	struct rvcm_list reads;      /* not wholly posted */
 	struct rvcm_list reads_lost; /* a piece failed: the link is broken, and lets them go */
@@ -228,6 +255,8 @@ struct rvcm_conn {
 	struct rvcm_mail want;   /* the data side posts */
 	struct rvcm_mail answer; /* control posts */
 	struct rvcm_conn_cause answer_cause;
+	uint32_t answer_incarnation; /* not 0: there are links to this carrier, */
+	uint16_t answer_slot;        /* where the peer has this number */
 };
 
 /* Control's half of a conn. */
@@ -236,7 +265,8 @@ struct rvcm_contact {
 	struct rvcm_hash_node node; /* carrier.contacts */
 	struct rvcm_list of_slot;   /* slot.contacts */
 	struct rvcm_list ended;     /* carrier.ended, when CLOSED */
-	uint16_t slot;
+	struct rvcm_slot *slot;
+	bool named; /* it is carrier.contacts' for slot and peer */
 	struct rvcm_addr peer;
 	enum rvcm_link_state state;
 	struct rvcm_link *link;  /* our attempt, or what is UP or BREAKING */
@@ -245,6 +275,7 @@ struct rvcm_contact {
 	struct rvcm_timer timer;
 	uint64_t deadline_ns; /* of connecting */
 	uint32_t attempts;
+	uint32_t misses; /* attempts answered SHARED or BUSY, to no avail */
 	bool wanted;
 	struct rvcm_conn *conn; /* whom to answer, when wanted */
 	struct rvcm_conn_cause cause;
@@ -263,10 +294,14 @@ struct rvcm_contact {
 struct rvcm_slot {
 	struct rvcm_carrier *carrier;
 	uint16_t index;
+	uint16_t number; /* on the wire: index, and how often it was opened before */
+	uint64_t serial; /* of its opening, in the carrier */
 	struct rvcm_addr name;
 	/* Control's. */
+	struct rvcm_list node; /* carrier.retired */
 	bool listening;
 	bool shut;
+	bool retired; /* closed; it stays for the links that came from it */
 	struct rvcm_dev_listener *listener[RVCM_CONN_DEVS_MAX];
 	struct rvcm_slot_listen {
 		struct rvcm_slot *slot;
@@ -275,7 +310,9 @@ struct rvcm_slot {
 	struct rvcm_list contacts;
 	/* The data side's. */
 	struct rvcm_list conns;
+	struct rvcm_list paths;
 	bool closing;
+	bool last; /* no other is open: the carrier's links end with it */
 	bool shut_posted;
 	atomic_bool closed;           /* read by listen, which may come from any thread */
 	uint64_t deadline_ns;         /* control's to read after SHUT */
@@ -299,11 +336,23 @@ struct rvcm_carrier {
 	struct rvcm_carrier_stats stats;
 	struct rvcm_mailbox to_data;
 	struct rvcm_mailbox to_control;
-	struct rvcm_slot
-		*slots[RVCM_CONN_SLOTS_MAX]; /* written under the control lock, by listen */
+	struct rvcm_slot *slots[RVCM_CONN_SLOTS_MAX]; /* written under the control lock */
+	uint8_t openings[RVCM_CONN_SLOTS_MAX];        /* of each slot, under the control lock */
+	uint16_t slots_end;                           /* from here on no slot was ever used */
+	atomic_uint slots_open;
 
 	/* The data side's. */
-	struct rvcm_hash conns;
+	struct rvcm_hash conns;  /* by slot and peer */
+	struct rvcm_hash trunks; /* the conns with a link, by the peer's incarnation */
+	struct rvcm_hash paths;  /* by slot and peer */
+	struct rvcm_hash ins; /* the same, by the conn and both numbers that their messages have */
+	struct rvcm_hash routes; /* by name */
+	struct rvcm_list all_conns;
+	struct rvcm_list path_work;    /* paths to be looked at, by path.wait */
+	struct rvcm_list waiting_self; /* paths that wait for a link of the carrier to itself */
+	struct rvcm_conn *self[2]; /* its ends: for the paths of the lower slot, of the higher */
+	struct rvcm_conn *self_opening;
+	uint64_t conn_serials;
 	struct rvcm_list work;
 	struct rvcm_list held;           /* conns with something to flush */
 	uint32_t turn;                   /* counts progress and flushes */
@@ -315,6 +364,10 @@ struct rvcm_carrier {
 	/* Control's. */
 	struct rvcm_lock control_lock;
 	struct rvcm_hash contacts;
+	struct rvcm_hash kin; /* links by the peer's incarnation */
+	struct rvcm_list retired;
+	uint64_t serials;     /* slots opened so far */
+	uint64_t deadline_ns; /* of the last slot */
 	struct rvcm_timer_queue timers;
 	struct rvcm_list ended;
 	uint32_t epoch;      /* the highest that we have used, with any peer */
@@ -324,21 +377,16 @@ struct rvcm_carrier {
 	struct rvcm_rng rng; /* jitter */
 };
 
-/* What both hash tables are keyed by. */
+/* What conns, contacts and paths are keyed by. */
 struct rvcm_conn_key {
-	uint16_t slot;
+	const struct rvcm_slot *slot;
 	const struct rvcm_addr *peer;
 };
-
-static inline struct rvcm_conn *rvcm_conn_of(struct rvcm_path *path)
-{
-	return rvcm_container_of(path, struct rvcm_conn, pub);
-}
 
 static inline uint64_t rvcm_conn_key_hash(const struct rvcm_carrier *carrier,
 					  const struct rvcm_conn_key *key)
 {
-	return rvcm_addr_hash(key->peer, carrier->hash_seed) ^ rvcm_hash_mix(key->slot);
+	return rvcm_addr_hash(key->peer, carrier->hash_seed) ^ rvcm_hash_mix(key->slot->serial);
 }
 
 static inline uint64_t rvcm_carrier_now(const struct rvcm_carrier *carrier)
@@ -365,200 +413,6 @@ static inline bool rvcm_seq_before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-/* -- carrier.c: mail -- */
-void rvcm_carrier_mail_data(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
-void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
-
-/* -- cause.c -- */
-/* Say why, for the peer of that name. detail may be NULL. */
-void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
-		    enum rvcm_status status, int err, const char *detail);
-
-/* -- budget.c: either side's -- */
-
-/* Receives for a fresh link: its control frames', and *window messages. -ENOBUFS. */
-int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window);
-/* More messages for a link; returns how many of want. */
-uint32_t rvcm_budget_grow(struct rvcm_carrier_dev *dev, uint32_t want);
-/* The link, which had window, is no more. */
-void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window);
-
-/* -- link.c: control's -- */
-int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, bool opener,
-		   struct rvcm_link **link);
-void rvcm_link_close(struct rvcm_link *link);
-/* The data side has it, and is to let go: DOWN, once. */
-void rvcm_link_recall(struct rvcm_link *link);
-
-/* -- contact.c: control's -- */
-/* Find or make; NULL: no memory. */
-struct rvcm_contact *rvcm_contact_get(struct rvcm_carrier *carrier, uint16_t slot,
-				      const struct rvcm_addr *peer);
-void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event);
-/* The attempt failed: FAIL or FATAL, whichever it is. */
-void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
-			 const char *detail);
-/* The data side has something to send, and conn is whom to answer. */
-void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn);
-void rvcm_contact_released(struct rvcm_contact *contact);
-/* The peer proved to be of that incarnation; what it had before is remembered as dead. */
-void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation);
-/* What our handshake says, but for caps and window. */
-void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
-			enum rvcm_wire_role role);
-/* Answer the request that is being judged. */
-void rvcm_contact_reject(struct rvcm_contact *contact, enum rvcm_wire_reason reason);
-/* A claim was proven: it is the contact's link. */
-void rvcm_contact_take(struct rvcm_contact *contact, struct rvcm_link *link);
-/* A claim ended unproven, for that reason. */
-void rvcm_contact_unclaimed(struct rvcm_contact *contact, enum rvcm_status status, int err,
-			    const char *detail);
-/* There is nothing to remember, and nothing to wait for. */
-bool rvcm_contact_is_over(const struct rvcm_contact *contact);
-/* Have it freed when the stack is unwound, if there is nothing to remember. */
-void rvcm_contact_tidy(struct rvcm_contact *contact);
-void rvcm_contact_free(struct rvcm_contact *contact);
-
-/* -- claim.c: control's -- */
-/* Is there room for another claim, and is it newer than those there are? */
-enum rvcm_wire_reason rvcm_claim_judge(const struct rvcm_contact *contact,
-				       const struct rvcm_shake *shake);
-/* Accept the request that is being judged. */
-void rvcm_claim_accept(struct rvcm_contact *contact);
-void rvcm_claim_established(struct rvcm_link *link);
-/* The device says that it is gone. */
-void rvcm_claim_lost(struct rvcm_link *link, enum rvcm_status status, int err);
-/* The data side's mail: WATCHED, FAILED, RELEASED, TAKEN. */
-void rvcm_claim_watched(struct rvcm_link *link);
-void rvcm_claim_broken(struct rvcm_link *link);
-void rvcm_claim_released(struct rvcm_link *link);
-void rvcm_claim_proven(struct rvcm_link *link);
-void rvcm_claim_drop_all(struct rvcm_contact *contact);
-
-/* -- request.c: control's -- */
-/* A peer's request: judge it, then accept, reject or park it. */
-void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm_dev_event *ev);
-int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev, struct rvcm_dev_req *req,
-			enum rvcm_wire_reason reason);
-
-/* -- control.c -- */
-uint64_t rvcm_control_run(struct rvcm_carrier *carrier);
-
-/* -- conn.c: the data side's -- */
-void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
-void rvcm_conn_schedule(struct rvcm_conn *conn);
-/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
-void rvcm_conn_want(struct rvcm_conn *conn);
-/* End the link: detach when the stack is unwound, tell control. */
-void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail);
-/* Find it, or make it; NULL: no memory. */
-struct rvcm_conn *rvcm_conn_obtain(struct rvcm_carrier *carrier, uint16_t slot,
-				   const struct rvcm_addr *peer, bool *is_new);
-/* The conn has a link now. */
-void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link);
-/* Free every conn of the slot; they have no link any more. */
-void rvcm_conn_free_slot(struct rvcm_carrier *carrier, uint16_t slot);
-/* Has everything that the slot's conns committed been posted? */
-bool rvcm_conn_drained(struct rvcm_carrier *carrier, uint16_t slot);
-/* Note for control which links have nothing more to wait for. */
-void rvcm_conn_settle(struct rvcm_carrier *carrier, uint16_t slot);
-void rvcm_conn_say_bye(struct rvcm_carrier *carrier, uint16_t slot);
-
-/* -- confirm.c: the owner wants to know when messages have been accepted -- */
-
-/* Nothing is wanted, on a fresh link or when the link is lost. */
-void rvcm_confirm_reset(struct rvcm_conn *conn);
-
-/* Want everything committed confirmed; returns the mark. */
-uint32_t rvcm_confirm_want(struct rvcm_conn *conn);
-
-/* Ask the peer, if that is owed. False: try again. */
-bool rvcm_confirm_ask(struct rvcm_conn *conn);
-
-/* A frame acknowledged something; is_ack: it was an ACK, the answer to a HEARTBEAT. */
-void rvcm_confirm_acked(struct rvcm_conn *conn, bool is_ack);
-
-/* -- work.c: what is owed to a conn, outside of any callback -- */
-int rvcm_work_run(struct rvcm_carrier *carrier);
-
-/* -- tx.c -- */
-void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window);
-/* tail: NULL = none. */
-void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when,
-		    const struct rvcm_path_tail *tail);
-/* Post a control frame with that payload; -EAGAIN: later. */
-int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
-		    size_t bytes);
-/* Post what is pending; true when nothing is any more. */
-bool rvcm_tx_drain(struct rvcm_conn *conn);
-/* The peer accepted everything before ack, and grants window from there. False: it lies. */
-bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window);
-/* Is the device's send queue full? */
-bool rvcm_tx_full(const struct rvcm_link *link);
-/* The device is through with sends up to that ordinal. */
-void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
-/* The link is detached and reaped: forget everything. */
-void rvcm_tx_reset(struct rvcm_conn *conn);
-
-/* -- hold.c -- */
-
-/* May a frame of that size, which can wait, do so? Then post it with MORE, and add it. */
-bool rvcm_hold_may(struct rvcm_conn *conn, size_t bytes);
-void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes);
-/* Something was posted without MORE, or the link is gone: nothing is held any more. */
-void rvcm_hold_drop(struct rvcm_conn *conn);
-/* Send what every conn holds. */
-void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
-
-/* -- rx.c -- */
-/* A frame; placed: its end is where rvcm_rx_head had it put. */
-void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed);
-/* The first bytes of one that comes next. */
-void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
-
-/* -- hello.c -- */
-int rvcm_hello_send(struct rvcm_conn *conn);
-/* The link's first frame. NULL: it proves the peer; else what is wrong, and *status. */
-const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
-			     const uint8_t *data, size_t bytes, enum rvcm_status *status);
-
-/* -- proof.c: the data side's half of claims -- */
-void rvcm_proof_up(struct rvcm_carrier *carrier, struct rvcm_link *link);
-/* HELLO should have come by now. */
-void rvcm_proof_due(struct rvcm_carrier *carrier, struct rvcm_link *link);
-/* Let go of it: it is no conn's. */
-void rvcm_proof_down(struct rvcm_carrier *carrier, struct rvcm_link *link);
-void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, const uint8_t *data,
-			size_t bytes);
-/* A completion said so. */
-void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status);
-/* Detach what failed. Returns how many. */
-int rvcm_proof_run(struct rvcm_carrier *carrier);
-/* It becomes the conn's, which has no link. */
-void rvcm_proof_take(struct rvcm_conn *conn, struct rvcm_link *link);
-
-/* -- read.c -- */
-int rvcm_read_start(struct rvcm_conn *conn, const struct rvcm_path_read *op);
-bool rvcm_read_drain(struct rvcm_conn *conn);
-/*
- * A piece is done. A failure breaks the link, and is told when that is let go, just before down:
- * who heard of it earlier could send again, to a link that is broken and not yet replaced.
- */
-void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status);
-void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status);
-
-/* -- poll.c -- */
-int rvcm_poll_dev(struct rvcm_carrier_dev *dev);
-/* wr_id of the n-th send of a link, and of a read's piece. */
-#define RVCM_POLL_READ 1u
-
-/* -- buf.c -- */
-int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier);
-void rvcm_buf_pool_fini(struct rvcm_buf_pool *pool);
-/* A buffer whose frame holds bytes, or NULL. */
-struct rvcm_buf *rvcm_buf_get(struct rvcm_buf_pool *pool, size_t bytes);
-void rvcm_buf_put(struct rvcm_buf_pool *pool, struct rvcm_buf *buf);
-/* The registration of the buffer on that device. */
-struct rvcm_dev_mr *rvcm_buf_mr(const struct rvcm_buf *buf, uint16_t dev);
+#include "conn/parts.h"
 
 #endif

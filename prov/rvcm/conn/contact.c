@@ -16,6 +16,7 @@
 #define SETTLED_NS            (200u * (uint64_t)MS)
 #define BACKOFF_FIRST_NS      (10u * (uint64_t)MS)
 #define BACKOFF_DOUBLINGS_MAX 6u
+#define MISSES_MAX            4u /* then it is not true that there is a link, or a claim */
 
 /* -- helpers ------------------------------------------------------------------------------ */
 
@@ -38,8 +39,7 @@ void rvcm_contact_reject(struct rvcm_contact *contact, enum rvcm_wire_reason rea
 
 	contact->req = NULL;
 	if (req)
-		rvcm_request_reject(contact->carrier->slots[contact->slot], contact->req_dev, req,
-				    reason);
+		rvcm_request_reject(contact->slot, contact->req_dev, req, reason, NULL);
 }
 
 void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
@@ -49,7 +49,8 @@ void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
 
 	memset(shake, 0, sizeof(*shake));
 	shake->role = role;
-	shake->name = carrier->slots[contact->slot]->name;
+	shake->name = contact->slot->name;
+	shake->slot = contact->slot->number;
 	shake->incarnation = carrier->incarnation;
 	shake->epoch = contact->epoch;
 }
@@ -87,6 +88,8 @@ static void do_open(struct rvcm_contact *contact)
 	next_epoch(contact);
 	rvcm_contact_shake(contact, &shake, RVCM_WIRE_REQUEST);
 	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;
+	if (contact->misses >= MISSES_MAX)
+		shake.flags |= RVCM_WIRE_ANEW;
 	rc = rvcm_link_open(contact, dev, true, &contact->link);
 	if (!rc) {
 		shake.window = (uint16_t)contact->link->window;
@@ -153,25 +156,39 @@ static void do_retry(struct rvcm_contact *contact)
 	arm(contact, delay / 2 + rvcm_rng_below(&contact->carrier->rng, delay / 2));
 }
 
-static void do_give_up(struct rvcm_contact *contact)
-{
-	drop_link(contact);
-	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
-	contact->attempts = 0;
-	if (!contact->wanted)
-		return;
-	contact->wanted = false;
-	rvcm_stat_inc(&contact->carrier->stats.connect_fails);
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", contact->cause.text);
-	contact->conn->answer_cause = contact->cause;
-	rvcm_carrier_mail_data(contact->carrier, &contact->conn->answer);
-}
-
 static void settle(struct rvcm_contact *contact)
 {
 	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
 	contact->attempts = 0;
+	contact->misses = 0;
 	contact->wanted = false;
+}
+
+static void do_give_up(struct rvcm_contact *contact)
+{
+	bool wanted = contact->wanted;
+
+	drop_link(contact);
+	settle(contact);
+	if (!wanted)
+		return;
+	rvcm_stat_inc(&contact->carrier->stats.connect_fails);
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", contact->cause.text);
+	contact->conn->answer_cause = contact->cause;
+	contact->conn->answer_incarnation = 0;
+	rvcm_carrier_mail_data(contact->carrier, &contact->conn->answer);
+}
+
+/* There is a link to that process, which the data side knows. */
+static void do_share(struct rvcm_contact *contact)
+{
+	bool wanted = contact->wanted;
+
+	drop_link(contact);
+	settle(contact);
+	if (wanted)
+		rvcm_carrier_mail_data(contact->carrier, &contact->conn->answer);
+	rvcm_contact_tidy(contact);
 }
 
 static void do_hand_over(struct rvcm_contact *contact)
@@ -210,7 +227,7 @@ static void do_disconnect(struct rvcm_contact *contact)
 {
 	struct rvcm_carrier *carrier = contact->carrier;
 	struct rvcm_link *link = contact->link;
-	uint64_t by_ns = carrier->slots[contact->slot]->deadline_ns;
+	uint64_t by_ns = carrier->deadline_ns;
 	uint64_t settled_ns = rvcm_carrier_now(carrier) + SETTLED_NS;
 
 	rvcm_claim_drop_all(contact);
@@ -237,19 +254,13 @@ static void do_finish(struct rvcm_contact *contact)
 void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event)
 {
 	static void (*const actions[RVCM_LINK_ACTIONS])(struct rvcm_contact *) = {
-		[RVCM_LINK_DO_NOTHING] = do_nothing,
-		[RVCM_LINK_DO_OPEN] = do_open,
-		[RVCM_LINK_DO_ACCEPT] = do_accept,
-		[RVCM_LINK_DO_SWITCH] = do_switch,
-		[RVCM_LINK_DO_CROSS] = do_cross,
-		[RVCM_LINK_DO_WAIT] = do_wait,
-		[RVCM_LINK_DO_RETRY] = do_retry,
-		[RVCM_LINK_DO_GIVE_UP] = do_give_up,
-		[RVCM_LINK_DO_HAND_OVER] = do_hand_over,
-		[RVCM_LINK_DO_BREAK] = do_break,
-		[RVCM_LINK_DO_TAKE] = do_take,
-		[RVCM_LINK_DO_DROP] = do_drop,
-		[RVCM_LINK_DO_DISCONNECT] = do_disconnect,
+		[RVCM_LINK_DO_NOTHING] = do_nothing, [RVCM_LINK_DO_OPEN] = do_open,
+		[RVCM_LINK_DO_ACCEPT] = do_accept,   [RVCM_LINK_DO_SWITCH] = do_switch,
+		[RVCM_LINK_DO_CROSS] = do_cross,     [RVCM_LINK_DO_WAIT] = do_wait,
+		[RVCM_LINK_DO_RETRY] = do_retry,     [RVCM_LINK_DO_GIVE_UP] = do_give_up,
+		[RVCM_LINK_DO_SHARE] = do_share,     [RVCM_LINK_DO_HAND_OVER] = do_hand_over,
+		[RVCM_LINK_DO_BREAK] = do_break,     [RVCM_LINK_DO_TAKE] = do_take,
+		[RVCM_LINK_DO_DROP] = do_drop,       [RVCM_LINK_DO_DISCONNECT] = do_disconnect,
 		[RVCM_LINK_DO_FINISH] = do_finish,
 	};
 	struct rvcm_link_fsm_step step = rvcm_link_fsm_next(contact->state, event);
@@ -292,6 +303,7 @@ void rvcm_contact_released(struct rvcm_contact *contact)
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_WANT);
 	else
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED);
+	rvcm_contact_tidy(contact);
 }
 
 void rvcm_contact_take(struct rvcm_contact *contact, struct rvcm_link *link)
@@ -314,7 +326,9 @@ void rvcm_contact_unclaimed(struct rvcm_contact *contact, enum rvcm_status statu
 
 bool rvcm_contact_is_over(const struct rvcm_contact *contact)
 {
-	bool idle = contact->state == RVCM_LINK_IDLE && contact->peer_incarnation == 0;
+	/* Who comes to a name that nobody has any more, or to a slot that is shut, is another. */
+	bool forget = contact->peer_incarnation == 0 || !contact->named || contact->slot->shut;
+	bool idle = contact->state == RVCM_LINK_IDLE && forget;
 
 	return (idle || contact->state == RVCM_LINK_CLOSED) && contact->n_claims == 0;
 }
@@ -340,9 +354,9 @@ static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 
 /* -- life --------------------------------------------------------------------------------- */
 
-struct rvcm_contact *rvcm_contact_get(struct rvcm_carrier *carrier, uint16_t slot,
-				      const struct rvcm_addr *peer)
+struct rvcm_contact *rvcm_contact_get(struct rvcm_slot *slot, const struct rvcm_addr *peer)
 {
+	struct rvcm_carrier *carrier = slot->carrier;
 	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
 	uint64_t hash = rvcm_conn_key_hash(carrier, &key);
 	struct rvcm_hash_node *node = rvcm_hash_find(&carrier->contacts, hash, &key);
@@ -356,11 +370,12 @@ struct rvcm_contact *rvcm_contact_get(struct rvcm_carrier *carrier, uint16_t slo
 	contact->carrier = carrier;
 	contact->slot = slot;
 	contact->peer = *peer;
+	contact->named = true;
 	contact->state = RVCM_LINK_IDLE;
 	rvcm_timer_init(&contact->timer, expired);
 	rvcm_list_init(&contact->ended);
 	rvcm_list_init(&contact->claims);
-	rvcm_list_add_tail(&carrier->slots[slot]->contacts, &contact->of_slot);
+	rvcm_list_add_tail(&slot->contacts, &contact->of_slot);
 	rvcm_hash_insert(&carrier->contacts, &contact->node, hash);
 	return contact;
 }
@@ -369,6 +384,33 @@ void rvcm_contact_free(struct rvcm_contact *contact)
 {
 	rvcm_list_del(&contact->of_slot);
 	rvcm_list_del(&contact->ended);
-	rvcm_hash_del(&contact->carrier->contacts, &contact->node);
+	if (contact->named)
+		rvcm_hash_del(&contact->carrier->contacts, &contact->node);
 	rvcm_mem_free(contact);
+}
+
+/* What is being proven under that name belongs to whoever has it now. */
+void rvcm_contact_unname(struct rvcm_contact *contact)
+{
+	struct rvcm_contact *heir = NULL;
+	struct rvcm_list *pos;
+
+	if (!contact->named)
+		return;
+	rvcm_hash_del(&contact->carrier->contacts, &contact->node);
+	contact->named = false;
+	if (contact->n_claims == 0)
+		return;
+	heir = rvcm_contact_get(contact->slot, &contact->peer);
+	if (!heir) {
+		rvcm_claim_drop_all(contact);
+		return;
+	}
+	rvcm_list_for_each (pos, &contact->claims)
+		rvcm_list_entry(pos, struct rvcm_link, of_contact)->contact = heir;
+	rvcm_list_splice_tail(&heir->claims, &contact->claims);
+	heir->n_claims = contact->n_claims;
+	contact->n_claims = 0;
+	heir->epoch = contact->epoch;
+	heir->state = RVCM_LINK_ACCEPTING;
 }

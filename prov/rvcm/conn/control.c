@@ -35,23 +35,64 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	contact->epoch = shake.epoch;
 	contact->peer_epoch = shake.epoch;
 	rvcm_contact_incarnation(contact, shake.incarnation);
+	rvcm_link_known(link, shake.incarnation);
 	rvcm_contact_feed(contact, RVCM_LINK_EV_EST);
+}
+
+/* The peer says that our processes have a link: true, if it has the key, and we know of one. */
+static void shared(struct rvcm_link *link, const struct rvcm_dev_event *ev)
+{
+	struct rvcm_contact *contact = link->contact;
+	struct rvcm_shake shake;
+	enum rvcm_wire_reason reason =
+		rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REJECT,
+				  contact->carrier->attr.job_key, &link->request, &shake);
+
+	if (reason != RVCM_WIRE_REASON_NONE) {
+		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, false,
+				    "its answer to our request is not valid");
+		return;
+	}
+	if (!rvcm_request_has_kin(contact, shake.incarnation, false)) {
+		contact->misses++;
+		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED, 0, true,
+				    "it knows of a link that is gone");
+		return;
+	}
+	if (contact->wanted) {
+		contact->conn->answer_incarnation = shake.incarnation;
+		contact->conn->answer_slot = shake.slot;
+	}
+	rvcm_contact_feed(contact, RVCM_LINK_EV_REJ_SHARED);
+}
+
+/* By its consumer. */
+static void refused(struct rvcm_link *link, const struct rvcm_dev_event *ev,
+		    enum rvcm_wire_reason reason)
+{
+	struct rvcm_contact *contact = link->contact;
+	bool again = reason == RVCM_WIRE_REASON_STALE || reason == RVCM_WIRE_REASON_RESOURCE ||
+		     reason == RVCM_WIRE_REASON_BUSY;
+
+	if (reason == RVCM_WIRE_REASON_CROSSED) {
+		rvcm_contact_feed(contact, RVCM_LINK_EV_REJ_CROSSED);
+		return;
+	}
+	if (reason == RVCM_WIRE_REASON_SHARED) {
+		shared(link, ev);
+		return;
+	}
+	contact->misses += reason == RVCM_WIRE_REASON_BUSY;
+	rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, again, NULL);
 }
 
 static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_contact *contact = link->contact;
-	enum rvcm_wire_reason reason = rvcm_shake_reason(ev->private_data, ev->private_bytes);
 
 	switch (ev->reject) {
 	case RVCM_DEV_REJECT_CONSUMER:
-		if (reason == RVCM_WIRE_REASON_CROSSED)
-			rvcm_contact_feed(contact, RVCM_LINK_EV_REJ_CROSSED);
-		else
-			rvcm_contact_failed(contact, rvcm_shake_status(reason), 0,
-					    reason == RVCM_WIRE_REASON_STALE ||
-						    reason == RVCM_WIRE_REASON_RESOURCE,
-					    NULL);
+		refused(link, ev, rvcm_shake_reason(ev->private_data, ev->private_bytes));
 		break;
 	case RVCM_DEV_REJECT_NOT_LISTENING:
 		rvcm_contact_failed(contact, RVCM_STATUS_REFUSED, ev->err,
@@ -136,18 +177,19 @@ static void poll_devs(struct rvcm_carrier *carrier)
 
 static void wanted(struct rvcm_carrier *carrier, struct rvcm_conn *conn)
 {
-	struct rvcm_slot *slot = carrier->slots[conn->pub.slot];
+	struct rvcm_slot *slot = conn->slot;
 	struct rvcm_contact *contact = NULL;
 
 	atomic_store_explicit(&conn->want_posted, false, memory_order_release);
 	if (slot->shut)
 		return; /* nobody waits any more */
-	contact = rvcm_contact_get(carrier, conn->pub.slot, &conn->pub.peer);
+	contact = rvcm_contact_get(slot, &conn->peer);
 	if (contact) {
 		rvcm_contact_want(contact, conn);
 		return;
 	}
-	rvcm_cause_set(&conn->answer_cause, &conn->pub.peer, RVCM_STATUS_NO_MEMORY, 0, NULL);
+	rvcm_cause_set(&conn->answer_cause, &conn->peer, RVCM_STATUS_NO_MEMORY, 0, NULL);
+	conn->answer_incarnation = 0;
 	rvcm_carrier_mail_data(carrier, &conn->answer);
 }
 
@@ -172,20 +214,43 @@ static void released(struct rvcm_link *link)
 		rvcm_contact_released(link->contact);
 }
 
-static void shut(struct rvcm_slot *slot)
+static void end_contacts(struct rvcm_slot *slot, bool all)
 {
 	struct rvcm_list *node, *tmp;
 
+	rvcm_list_for_each_safe (node, tmp, &slot->contacts) {
+		struct rvcm_contact *contact = rvcm_list_entry(node, struct rvcm_contact, of_slot);
+
+		if (all || contact->state != RVCM_LINK_UP)
+			rvcm_contact_feed(contact, RVCM_LINK_EV_SHUT);
+		else
+			rvcm_claim_drop_all(contact);
+	}
+}
+
+/* Links that are up stay, for the other slots; the last one takes them along. */
+static void shut(struct rvcm_slot *slot)
+{
+	struct rvcm_carrier *carrier = slot->carrier;
+	struct rvcm_list *node;
+
 	slot->shut = true;
-	slot->carrier->shut_slots++;
-	for (uint32_t i = 0; i < slot->carrier->attr.n_devs; i++) {
+	carrier->shut_slots++;
+	for (uint32_t i = 0; i < carrier->attr.n_devs; i++) {
 		if (slot->listener[i])
-			slot->carrier->devs[i].dev->ops->listener_close(slot->listener[i]);
+			carrier->devs[i].dev->ops->listener_close(slot->listener[i]);
 		slot->listener[i] = NULL;
 	}
-	rvcm_list_for_each_safe (node, tmp, &slot->contacts)
-		rvcm_contact_feed(rvcm_list_entry(node, struct rvcm_contact, of_slot),
-				  RVCM_LINK_EV_SHUT);
+	if (!slot->last) {
+		end_contacts(slot, false);
+		return;
+	}
+	carrier->deadline_ns = slot->deadline_ns;
+	for (uint16_t i = 0; i < carrier->slots_end; i++)
+		if (carrier->slots[i] && carrier->slots[i]->shut)
+			end_contacts(carrier->slots[i], true);
+	rvcm_list_for_each (node, &carrier->retired)
+		end_contacts(rvcm_list_entry(node, struct rvcm_slot, node), true);
 }
 
 static void read_mail(struct rvcm_carrier *carrier)
@@ -208,6 +273,10 @@ static void read_mail(struct rvcm_carrier *carrier)
 		case RVCM_MAIL_RELEASED:
 			released(rvcm_container_of(m, struct rvcm_link, released));
 			break;
+		case RVCM_MAIL_UNNAMED:
+			rvcm_contact_unname(
+				rvcm_container_of(m, struct rvcm_link, unnamed)->contact);
+			break;
 		case RVCM_MAIL_WATCHED:
 			rvcm_claim_watched(rvcm_container_of(m, struct rvcm_link, watched));
 			break;
@@ -223,6 +292,18 @@ static void read_mail(struct rvcm_carrier *carrier)
 
 /* -- the end of slots --------------------------------------------------------------------- */
 
+static void bury_retired(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list *node, *tmp;
+
+	rvcm_list_for_each_safe (node, tmp, &carrier->retired) {
+		struct rvcm_slot *slot = rvcm_list_entry(node, struct rvcm_slot, node);
+
+		if (rvcm_list_empty(&slot->contacts))
+			rvcm_slot_free(slot);
+	}
+}
+
 static void bury(struct rvcm_carrier *carrier)
 {
 	struct rvcm_list *node;
@@ -233,10 +314,11 @@ static void bury(struct rvcm_carrier *carrier)
 		if (rvcm_contact_is_over(contact)) /* else it came to life again */
 			rvcm_contact_free(contact);
 	}
-	for (uint16_t i = 0; i < RVCM_CONN_SLOTS_MAX && carrier->shut_slots > 0; i++) {
+	bury_retired(carrier);
+	for (uint16_t i = 0; i < carrier->slots_end && carrier->shut_slots > 0; i++) {
 		struct rvcm_slot *slot = carrier->slots[i];
 
-		if (slot && slot->shut && slot->listening && rvcm_list_empty(&slot->contacts)) {
+		if (slot && slot->shut && slot->listening && rvcm_slot_is_over(slot)) {
 			slot->listening = false;
 			carrier->shut_slots--;
 			rvcm_carrier_mail_data(carrier, &slot->closed_mail);

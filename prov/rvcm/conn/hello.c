@@ -39,8 +39,6 @@ static const char *judge_form(const struct rvcm_wire_frame *frame, size_t bytes,
 		return "does not begin with HELLO";
 	if (rvcm_le32_get(frame->seq) != 0)
 		return "sequence number out of order";
-	if (rvcm_le16_get(frame->src_slot) >= RVCM_CONN_SLOTS_MAX)
-		return "comes from a slot that cannot be";
 	bytes -= sizeof(*frame);
 	if (bytes < sizeof(*hello))
 		return "HELLO of a wrong length";
@@ -82,7 +80,6 @@ const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *lin
 	why = judge_proof(carrier, link, &hello);
 	if (why)
 		return why;
-	link->peer_slot = rvcm_le16_get(frame->src_slot);
 	if (link->peer_window < rvcm_le16_get(frame->window))
 		link->peer_window = rvcm_le16_get(frame->window);
 	return NULL;

@@ -68,6 +68,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	mail_init(&link->taken, RVCM_MAIL_TAKEN);
 	mail_init(&link->failed, RVCM_MAIL_FAILED);
 	mail_init(&link->released, RVCM_MAIL_RELEASED);
+	mail_init(&link->unnamed, RVCM_MAIL_UNNAMED);
 	rc = dev->dev->ops->qp_open(dev->dev, &attr, &link->qp);
 	if (rc) {
 		rvcm_budget_close(dev, link->window);
@@ -76,6 +77,15 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	}
 	*out = link;
 	return 0;
+}
+
+void rvcm_link_known(struct rvcm_link *link, uint32_t peer_incarnation)
+{
+	struct rvcm_carrier *carrier = link->contact->carrier;
+
+	link->peer_incarnation = peer_incarnation;
+	rvcm_hash_insert(&carrier->kin, &link->kin,
+			 rvcm_hash_u64(carrier->hash_seed, peer_incarnation));
 }
 
 void rvcm_link_recall(struct rvcm_link *link)
@@ -92,6 +102,8 @@ void rvcm_link_close(struct rvcm_link *link)
 	struct rvcm_carrier *carrier = link->contact->carrier;
 
 	rvcm_timer_cancel(&carrier->timers, &link->timer);
+	if (link->peer_incarnation)
+		rvcm_hash_del(&carrier->kin, &link->kin);
 	rvcm_budget_close(&carrier->devs[link->dev], link->window);
 	link->qp->dev->ops->qp_close(link->qp);
 	rvcm_mem_free(link);

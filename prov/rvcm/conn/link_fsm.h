@@ -23,6 +23,7 @@ enum rvcm_link_event {
 	RVCM_LINK_EV_EST,
 	RVCM_LINK_EV_PROVEN,
 	RVCM_LINK_EV_REJ_CROSSED,
+	RVCM_LINK_EV_REJ_SHARED,
 	RVCM_LINK_EV_FAIL,
 	RVCM_LINK_EV_FATAL,
 	RVCM_LINK_EV_TIMER,
@@ -45,6 +46,7 @@ enum rvcm_link_action {
 	RVCM_LINK_DO_WAIT,       /* drop our attempt, set the timer */
 	RVCM_LINK_DO_RETRY,      /* drop our attempt, set the timer */
 	RVCM_LINK_DO_GIVE_UP,    /* drop our attempt, tell the data side why */
+	RVCM_LINK_DO_SHARE,      /* drop our attempt, tell the data side of the link there is */
 	RVCM_LINK_DO_HAND_OVER,  /* give the link to the data side */
 	RVCM_LINK_DO_TAKE,       /* the data side has taken the claim: it is the link */
 	RVCM_LINK_DO_BREAK,      /* tell the data side to let go */

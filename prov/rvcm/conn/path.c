@@ -1,100 +1,406 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths: proto's way in. */
+/* Paths: their lives, and proto's way in. Who meets whom is meet.c's. */
 #include <errno.h>
 
+#include "base/mem.h"
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
-int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm_addr *peer,
+/* -- finding and making ---------------------------------------------------------------------- */
+
+struct in_key {
+	const struct rvcm_conn *conn;
+	uint16_t src, dst;
+};
+
+bool rvcm_path_eq(const struct rvcm_hash_node *node, const void *arg)
+{
+	const struct rvcm_path_full *path =
+		rvcm_container_of(node, const struct rvcm_path_full, node);
+	const struct rvcm_conn_key *key = arg;
+
+	return path->slot == key->slot && rvcm_addr_equal(&path->pub.peer, key->peer);
+}
+
+bool rvcm_path_in_eq(const struct rvcm_hash_node *node, const void *arg)
+{
+	const struct rvcm_path_full *path =
+		rvcm_container_of(node, const struct rvcm_path_full, by_in);
+	const struct in_key *key = arg;
+
+	return path->in == key->conn && path->in_slot == key->src && path->slot->number == key->dst;
+}
+
+static uint64_t in_hash(const struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+{
+	return rvcm_hash_pair(conn->carrier->hash_seed, conn->serial,
+			      (uint32_t)src << 16 | (uint32_t)dst);
+}
+
+struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+{
+	const struct in_key key = { .conn = conn, .src = src, .dst = dst };
+	struct rvcm_path_full *path = conn->last_in;
+	struct rvcm_hash_node *node;
+
+	if (path && path->in_slot == src && path->slot->number == dst)
+		return path;
+	node = rvcm_hash_find(&conn->carrier->ins, in_hash(conn, src, dst), &key);
+	if (!node)
+		return NULL;
+	conn->last_in = rvcm_container_of(node, struct rvcm_path_full, by_in);
+	return conn->last_in;
+}
+
+static struct rvcm_path_full *create(const struct rvcm_conn_key *key, uint64_t hash)
+{
+	struct rvcm_slot *slot = (struct rvcm_slot *)(uintptr_t)key->slot;
+	struct rvcm_path_full *path = rvcm_mem_zalloc(sizeof(*path));
+
+	if (!path)
+		return NULL;
+	path->pub.peer = *key->peer;
+	path->pub.slot = slot->index;
+	path->carrier = slot->carrier;
+	path->slot = slot;
+	path->fresh = true;
+	rvcm_list_init(&path->wait);
+	rvcm_list_init(&path->of_out);
+	rvcm_list_init(&path->of_blocked);
+	rvcm_list_init(&path->of_confirms);
+	rvcm_list_init(&path->of_in);
+	rvcm_hash_insert(&slot->carrier->paths, &path->node, hash);
+	rvcm_list_add_tail(&slot->paths, &path->of_slot);
+	return path;
+}
+
+struct rvcm_path_full *rvcm_path_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer,
+					bool *is_new)
+{
+	const struct rvcm_conn_key key = { .slot = slot, .peer = peer };
+	uint64_t hash = rvcm_conn_key_hash(slot->carrier, &key);
+	struct rvcm_hash_node *node = rvcm_hash_find(&slot->carrier->paths, hash, &key);
+
+	*is_new = !node;
+	return node ? rvcm_container_of(node, struct rvcm_path_full, node) : create(&key, hash);
+}
+
+int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t index, const struct rvcm_addr *peer,
 		  struct rvcm_path **out)
 {
-	struct rvcm_conn *conn;
+	struct rvcm_slot *slot = carrier->slots[index];
+	struct rvcm_path_full *path;
 	bool is_new;
 
-	if (!carrier->slots[slot] || rvcm_addr_cmp(&carrier->slots[slot]->name, peer) == 0)
+	if (!slot || rvcm_addr_cmp(&slot->name, peer) == 0)
 		return -EINVAL;
-	conn = rvcm_conn_obtain(carrier, slot, peer, &is_new);
-	if (!conn)
+	path = rvcm_path_obtain(slot, peer, &is_new);
+	if (!path)
 		return -ENOMEM;
-	*out = &conn->pub;
+	*out = &path->pub;
 	return 0;
 }
 
-static __attribute__((noinline)) void *refuse(struct rvcm_conn *conn)
+/* -- the two directions ---------------------------------------------------------------------- */
+
+static void unbind(struct rvcm_path_full *path)
 {
-	conn->blocked = true;
-	if (conn->pub.up)
-		rvcm_stat_inc(&conn->carrier->stats.no_credit);
-	rvcm_conn_want(conn);
+	path->pub.up = false;
+	path->tx = NULL;
+	path->out = NULL;
+	path->introduced = false;
+	rvcm_list_del(&path->of_out);
+	rvcm_list_del(&path->of_blocked);
+	rvcm_list_del(&path->of_confirms);
+	path->confirm = false;
+}
+
+static void unhear(struct rvcm_path_full *path)
+{
+	if (!path->in)
+		return;
+	if (path->in->last_in == path)
+		path->in->last_in = NULL;
+	rvcm_hash_del(&path->carrier->ins, &path->by_in);
+	rvcm_list_del(&path->of_in);
+	path->in = NULL;
+}
+
+/* Half of it is lost, and the rest follows. */
+void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
+{
+	path->tx = NULL;
+	path->pub.up = false;
+	if (path->leave != RVCM_PATH_STAYS && path->end_conn == lost)
+		path->leave = RVCM_PATH_GONE;
+	if (path->out == lost)
+		unbind(path);
+	if (path->in == lost) {
+		path->placing = false;
+		unhear(path);
+	}
+}
+
+void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
+		    bool known)
+{
+	path->waiting = false;
+	rvcm_list_del(&path->wait);
+	path->fresh = false;
+	path->out = conn;
+	path->out_slot = peer_slot;
+	path->introduced = known;
+	path->pub.dev = conn->dev;
+	path->pub.up = conn->up;
+	path->tx = conn->up && known ? conn : NULL;
+	rvcm_list_add_tail(&conn->outs, &path->of_out);
+	if (!path->blocked)
+		return;
+	rvcm_list_add_tail(&conn->blocked, &path->of_blocked);
+	rvcm_conn_schedule(conn);
+}
+
+void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
+		    bool implied)
+{
+	unhear(path);
+	path->fresh = false;
+	path->in = conn;
+	path->in_slot = peer_slot;
+	path->implied = implied;
+	path->pub.read_dev = conn->dev;
+	rvcm_list_add_tail(&conn->ins, &path->of_in);
+	rvcm_hash_insert(&path->carrier->ins, &path->by_in,
+			 in_hash(conn, peer_slot, path->slot->number));
+}
+
+/* -- ends ------------------------------------------------------------------------------------ */
+
+void rvcm_path_schedule(struct rvcm_path_full *path)
+{
+	rvcm_list_del(&path->wait);
+	rvcm_list_add_tail(&path->carrier->path_work, &path->wait);
+}
+
+/* What is told at the end of a path; where the conn is lost too, its own cause is told instead. */
+static void end_in_time(struct rvcm_path_full *path)
+{
+	struct rvcm_conn *in = path->in;
+	uint16_t in_slot = path->in_slot;
+	struct rvcm_conn_cause cause;
+
+	path->down_due = false;
+	if (path->ended_due && in)
+		rvcm_meet_owe(in, RVCM_WIRE_ENDED, path->slot->number, in_slot, NULL);
+	path->ended_due = false;
+	rvcm_cause_set(&cause, &path->pub.peer, path->down_status, 0, NULL);
+	rvcm_path_down(path, &cause);
+}
+
+void rvcm_path_lose(struct rvcm_path_full *path, enum rvcm_status status)
+{
+	path->pub.up = false;
+	path->tx = NULL;
+	path->down_due = true;
+	path->down_status = status;
+	rvcm_path_schedule(path);
+}
+
+void rvcm_path_down(struct rvcm_path_full *path, const struct rvcm_conn_cause *cause)
+{
+	struct rvcm_carrier *carrier = path->carrier;
+
+	unbind(path);
+	unhear(path);
+	path->placing = false;
+	path->waiting = false;
+	path->blocked = false;
+	path->down_due = false;
+	path->ended_due = false;
+	rvcm_list_del(&path->wait);
+	rvcm_meet_forget(path);
+	if (path->leave != RVCM_PATH_STAYS)
+		path->leave = RVCM_PATH_GONE;
+	if (!path->slot->closing)
+		carrier->attr.sink->down(carrier->attr.sink_ctx, &path->pub, cause);
+}
+
+void rvcm_path_free(struct rvcm_path_full *path)
+{
+	rvcm_meet_forget(path);
+	unbind(path);
+	unhear(path);
+	rvcm_list_del(&path->wait);
+	rvcm_list_del(&path->of_slot);
+	rvcm_hash_del(&path->carrier->paths, &path->node);
+	rvcm_mem_free(path);
+}
+
+int rvcm_path_run(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list due;
+	struct rvcm_list *node;
+	int n = 0;
+
+	rvcm_list_init(&due);
+	rvcm_list_splice_tail(&due, &carrier->path_work);
+	while ((node = rvcm_list_pop(&due))) {
+		struct rvcm_path_full *path = rvcm_list_entry(node, struct rvcm_path_full, wait);
+
+		n++;
+		if (path->down_due && !rvcm_path_in_use(path))
+			end_in_time(path);
+		else if (path->blocked && !path->out && !path->down_due)
+			rvcm_meet_want(path);
+	}
+	return n;
+}
+
+/* -- proto's way in -------------------------------------------------------------------------- */
+
+static void block(struct rvcm_path_full *path)
+{
+	path->blocked = true;
+	if (!path->out) {
+		rvcm_meet_want(path);
+		return;
+	}
+	if (path->out->up)
+		rvcm_stat_inc(&path->carrier->stats.no_credit);
+	if (rvcm_list_empty(&path->of_blocked))
+		rvcm_list_add_tail(&path->out->blocked, &path->of_blocked);
+}
+
+static bool has_credit(const struct rvcm_conn *conn)
+{
+	return conn->up && !conn->failing && conn->tx_seq != conn->tx_limit;
+}
+
+/* The first message waits until we have introduced ourselves, which takes a credit too. */
+static __attribute__((noinline)) struct rvcm_conn *sender(struct rvcm_path_full *path)
+{
+	struct rvcm_conn *conn = path->out;
+
+	if (conn && !path->down_due && !path->introduced && has_credit(conn) &&
+	    !rvcm_meet_introduce(path))
+		rvcm_conn_schedule(conn);
+	if (path->tx && has_credit(path->tx))
+		return path->tx;
+	block(path);
 	return NULL;
 }
 
 void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
 {
-	struct rvcm_conn *conn = rvcm_conn_of(pub);
+	struct rvcm_path_full *path = rvcm_path_full(pub);
+	struct rvcm_conn *conn = path->tx;
 
-	if (!pub->up || conn->failing || conn->tx_seq == conn->tx_limit)
-		return refuse(conn);
+	if (!conn || conn->failing || conn->tx_seq == conn->tx_limit) {
+		conn = sender(path);
+		if (!conn)
+			return NULL;
+	}
 	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
 	if (!conn->reserved) {
 		rvcm_conn_schedule(conn);
-		return refuse(conn);
+		block(path);
+		return NULL;
 	}
 	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
 }
 
 void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
 {
-	rvcm_tx_commit(rvcm_conn_of(pub), bytes, when, NULL);
+	struct rvcm_path_full *path = rvcm_path_full(pub);
+
+	rvcm_stat_inc(&path->carrier->stats.tx_messages);
+	rvcm_tx_commit(path->tx, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes, when);
 }
 
 void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvcm_path_tail *tail)
 {
-	rvcm_tx_commit(rvcm_conn_of(pub), bytes, RVCM_PATH_NOW, tail);
+	struct rvcm_path_full *path = rvcm_path_full(pub);
+
+	rvcm_stat_inc(&path->carrier->stats.tx_messages);
+	rvcm_tx_commit_tail(path, bytes, tail);
 }
 
 void rvcm_path_cancel(struct rvcm_path *pub)
 {
-	struct rvcm_conn *conn = rvcm_conn_of(pub);
+	struct rvcm_conn *conn = rvcm_path_full(pub)->tx;
 
 	rvcm_buf_put(&conn->carrier->bufs, conn->reserved);
 	conn->reserved = NULL;
 }
 
-static const struct rvcm_conn *full_const(const struct rvcm_path *pub)
+void rvcm_path_tell_ready(struct rvcm_conn *conn)
 {
-	return rvcm_conn_of((struct rvcm_path *)(uintptr_t)pub);
+	struct rvcm_list due;
+	struct rvcm_list *node;
+
+	rvcm_list_init(&due);
+	rvcm_list_splice_tail(&due, &conn->blocked);
+	while (has_credit(conn) && (node = rvcm_list_first(&due))) {
+		struct rvcm_path_full *path =
+			rvcm_list_entry(node, struct rvcm_path_full, of_blocked);
+
+		if (!path->introduced && !rvcm_meet_introduce(path))
+			break;
+		if (!has_credit(conn))
+			break;
+		rvcm_list_del(node);
+		path->blocked = false;
+		if (!path->slot->closing)
+			conn->carrier->attr.sink->ready(conn->carrier->attr.sink_ctx, &path->pub);
+	}
+	/* Who has waited longest comes first the next time. */
+	rvcm_list_splice_tail(&due, &conn->blocked);
+	rvcm_list_splice_tail(&conn->blocked, &due);
+}
+
+static const struct rvcm_path_full *full_const(const struct rvcm_path *pub)
+{
+	return rvcm_path_full((struct rvcm_path *)(uintptr_t)pub);
 }
 
 uint32_t rvcm_path_mark(const struct rvcm_path *pub)
 {
-	return full_const(pub)->tx_seq;
+	const struct rvcm_conn *conn = full_const(pub)->out;
+
+	return conn ? conn->tx_seq : 0;
 }
 
 bool rvcm_path_accepted(const struct rvcm_path *pub, uint32_t mark)
 {
-	return !rvcm_seq_before(full_const(pub)->tx_acked, mark);
+	const struct rvcm_conn *conn = full_const(pub)->out;
+
+	return conn && !rvcm_seq_before(conn->tx_acked, mark);
 }
 
 uint32_t rvcm_path_confirm(struct rvcm_path *pub)
 {
-	return rvcm_confirm_want(rvcm_conn_of(pub));
+	return rvcm_confirm_want(rvcm_path_full(pub));
 }
 
 int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 {
-	struct rvcm_conn *conn = rvcm_conn_of(pub);
+	struct rvcm_path_full *path = rvcm_path_full(pub);
+	struct rvcm_conn *conn = path->in;
 
 	/* What an opener sends behind its HELLO arrives before ours has left: reads wait for that.
 	 */
-	if (!(pub->up || conn->hello_seen) || conn->failing || conn->failed)
+	if (!conn || path->down_due || !(conn->up || conn->hello_seen) || conn->failing ||
+	    conn->failed)
 		return -ENOTCONN;
-	return rvcm_read_start(conn, op);
+	return rvcm_read_start(conn, path, op);
 }
 
 void rvcm_path_fault(struct rvcm_path *pub, enum rvcm_status status, const char *why)
 {
-	struct rvcm_conn *conn = rvcm_conn_of(pub);
+	struct rvcm_path_full *path = rvcm_path_full(pub);
+	struct rvcm_conn *conn = path->in ? path->in : path->out;
 
-	rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
-	rvcm_conn_fail(conn, status, 0, why);
+	rvcm_stat_inc(&path->carrier->stats.protocol_errors);
+	if (conn)
+		rvcm_conn_fail(conn, status, 0, why);
 }

@@ -12,6 +12,7 @@
 #include "base/le.h"
 #include "base/log.h"
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
 /* Detached when the stack is unwound; control, when told, sends DOWN. */
 static void fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status,
@@ -60,7 +61,7 @@ void rvcm_proof_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	int rc;
 
 	/* Either way DOWN follows. */
-	if (carrier->slots[link->slot]->closing || atomic_load(&link->ended))
+	if (link->slot->closing || atomic_load(&link->ended))
 		return;
 	rc = link->qp->dev->ops->attach(link->qp);
 	if (rc) {
@@ -99,54 +100,58 @@ void rvcm_proof_take(struct rvcm_conn *conn, struct rvcm_link *link)
 	rvcm_conn_start(conn, link);
 	conn->hello_seen = true;
 	conn->hello_due = true;
-	conn->peer_slot = link->peer_slot;
 	conn->peer_bye = link->early_bye;
 	conn->answer_due = link->early_heartbeat;
 	rvcm_carrier_mail_control(conn->carrier, &link->taken);
+	rvcm_meet_link(conn);
 	rvcm_conn_schedule(conn);
 }
 
-static uint32_t incarnation_of_peer(const struct rvcm_link *link)
+static void supersede(struct rvcm_conn *conn)
 {
-	return rvcm_le32_get(link->opener ? link->reply.incarnation : link->request.incarnation);
+	if (!conn->successor)
+		return;
+	conn->successor->heir_of = NULL;
+	fail(conn->carrier, conn->successor, RVCM_STATUS_REJECTED_STALE, 0,
+	     "it has opened another connection since");
+	conn->successor = NULL;
 }
 
+/* The conn to that endpoint has a link. */
 static void replace(struct rvcm_conn *conn, struct rvcm_link *link)
 {
-	bool restarted = incarnation_of_peer(conn->link) != incarnation_of_peer(link);
-
-	if (conn->successor) {
-		conn->successor->heir_of = NULL;
-		fail(conn->carrier, conn->successor, RVCM_STATUS_REJECTED_STALE, 0,
+	if (conn->link->number > link->number ||
+	    (conn->successor && conn->successor->number > link->number)) {
+		fail(conn->carrier, link, RVCM_STATUS_REJECTED_STALE, 0,
 		     "it has opened another connection since");
+		return;
 	}
+	supersede(conn);
 	conn->successor = link;
 	link->heir_of = conn;
-	rvcm_conn_fail(conn, restarted ? RVCM_STATUS_PEER_RESTARTED : RVCM_STATUS_CONNECTION_LOST,
-		       0, restarted ? NULL : "the peer connects anew");
+	rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the peer connects anew");
 }
 
 static void adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
+	uint32_t incarnation = rvcm_le32_get(link->request.incarnation);
 	struct rvcm_conn *conn;
-	bool is_new;
 
-	if (carrier->slots[link->slot]->closing)
+	if (link->slot->closing)
 		return; /* DOWN follows */
-	conn = rvcm_conn_obtain(carrier, link->slot, &link->peer, &is_new);
-	if (!conn) {
-		fail(carrier, link, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
-	} else if (!conn->link) {
-		rvcm_proof_take(conn, link);
-		if (is_new)
-			carrier->attr.sink->incoming(carrier->attr.sink_ctx, &conn->pub);
-	} else if (conn->link->number > link->number ||
-		   (conn->successor && conn->successor->number > link->number)) {
-		fail(carrier, link, RVCM_STATUS_REJECTED_STALE, 0,
-		     "it has opened another connection since");
-	} else {
-		replace(conn, link);
+	conn = rvcm_conn_obtain(link->slot, &link->peer);
+	/* Another process has the name now; the former may have kept its other endpoints. */
+	if (conn && conn->link && conn->incarnation != incarnation && !conn->failed) {
+		supersede(conn);
+		rvcm_conn_unname(conn);
+		conn = rvcm_conn_obtain(link->slot, &link->peer);
 	}
+	if (!conn)
+		fail(carrier, link, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
+	else if (conn->link)
+		replace(conn, link);
+	else
+		rvcm_proof_take(conn, link);
 }
 
 /* -- what it says --------------------------------------------------------------------------- */
@@ -163,8 +168,6 @@ static const char *early(struct rvcm_link *link, const struct rvcm_wire_frame *f
 {
 	if (rvcm_le32_get(frame->seq) != 0 || rvcm_le32_get(frame->ack) != 0)
 		return "sequence number out of order";
-	if (rvcm_le16_get(frame->src_slot) != link->peer_slot)
-		return "comes from another endpoint than before";
 	switch (frame->kind) {
 	case RVCM_WIRE_ACK:
 		return NULL;

@@ -3,14 +3,18 @@
 #include <errno.h>
 
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
-int rvcm_read_start(struct rvcm_conn *conn, const struct rvcm_path_read *op)
+int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,
+		    const struct rvcm_path_read *op)
 {
 	struct rvcm_read *read = rvcm_pool_get(&conn->carrier->reads);
 
 	if (!read)
 		return -ENOMEM;
 	read->conn = conn;
+	read->path = path;
+	path->reads++;
 	read->op = *op;
 	read->posted = 0;
 	read->pieces = 0;
@@ -64,6 +68,7 @@ static void finish(struct rvcm_read *read)
 {
 	struct rvcm_conn *conn = read->conn;
 	struct rvcm_carrier *carrier = conn->carrier;
+	struct rvcm_path_full *path = read->path;
 	void *cookie = read->op.cookie;
 	enum rvcm_status status = read->status;
 
@@ -72,7 +77,10 @@ static void finish(struct rvcm_read *read)
 	rvcm_list_del(&read->node);
 	rvcm_pool_put(&carrier->reads, read);
 	conn->reads_open--;
-	carrier->attr.sink->read_done(carrier->attr.sink_ctx, &conn->pub, cookie, status);
+	path->reads--;
+	carrier->attr.sink->read_done(carrier->attr.sink_ctx, &path->pub, cookie, status);
+	if (path->down_due && !rvcm_path_in_use(path))
+		rvcm_path_schedule(path);
 }
 
 /* Post of the oldest read what the device takes; true when nothing is left to post. */

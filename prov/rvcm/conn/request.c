@@ -17,13 +17,15 @@ static const char *reason_text(enum rvcm_wire_reason reason)
 		[RVCM_WIRE_REASON_RESOURCE] = "out of memory, descriptors or queue pairs",
 		[RVCM_WIRE_REASON_CLOSING] = "the endpoint is being closed",
 		[RVCM_WIRE_REASON_MALFORMED] = "its private data is not ours",
+		[RVCM_WIRE_REASON_SHARED] = "there is a link to its process",
+		[RVCM_WIRE_REASON_BUSY] = "another of its process goes first",
 	};
 
 	return text[reason];
 }
 
 int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev_index, struct rvcm_dev_req *req,
-			enum rvcm_wire_reason reason)
+			enum rvcm_wire_reason reason, const struct rvcm_wire_handshake *request)
 {
 	struct rvcm_carrier *carrier = slot->carrier;
 	struct rvcm_dev *dev = carrier->devs[dev_index].dev;
@@ -34,9 +36,11 @@ int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev_index, struct rvcm_
 		.name = slot->name,
 		.incarnation = carrier->incarnation,
 		.epoch = 1,
+		.slot = slot->number,
 	};
 
-	rvcm_shake_encode(&shake, carrier->attr.job_key, NULL, &reject);
+	rvcm_shake_encode(&shake, carrier->attr.job_key,
+			  reason == RVCM_WIRE_REASON_SHARED ? request : NULL, &reject);
 	return dev->ops->reject(req, &reject, sizeof(reject));
 }
 
@@ -56,16 +60,51 @@ static enum rvcm_wire_reason judge_fresh(const struct rvcm_contact *contact,
 	return RVCM_WIRE_REASON_NONE;
 }
 
-/* Whoever listens on a wildcard, or behind a scope of its own, is known by where it comes from. */
-static void complete_name(struct rvcm_addr *name, const struct rvcm_addr *from)
-{
-	uint16_t port = name->port;
+struct kin_key {
+	const struct rvcm_contact *not_of;
+	uint32_t incarnation;
+	bool claim;
+};
 
-	if (rvcm_addr_is_any(name))
-		*name = *from;
-	name->port = port;
-	if (name->family == RVCM_ADDR_V6 && rvcm_addr_is_linklocal(name))
-		name->scope = from->scope;
+bool rvcm_request_kin_eq(const struct rvcm_hash_node *node, const void *arg)
+{
+	const struct rvcm_link *link = rvcm_container_of(node, const struct rvcm_link, kin);
+	const struct kin_key *key = arg;
+
+	if (link->peer_incarnation != key->incarnation || link->contact == key->not_of ||
+	    link->claim != key->claim || link->down_posted)
+		return false;
+	return link->claim || link->contact->state == RVCM_LINK_UP;
+}
+
+bool rvcm_request_has_kin(const struct rvcm_contact *contact, uint32_t incarnation, bool claim)
+{
+	const struct rvcm_carrier *carrier = contact->carrier;
+	const struct kin_key key = {
+		.not_of = contact,
+		.incarnation = incarnation,
+		.claim = claim,
+	};
+
+	return rvcm_hash_find(&carrier->kin, rvcm_hash_u64(carrier->hash_seed, incarnation),
+			      &key) != NULL;
+}
+
+/*
+ * One link joins two carriers, whatever their endpoints are. Who has lost the one that we know of
+ * says ANEW. (A request of the very endpoint that has it says so too.)
+ */
+static enum rvcm_wire_reason judge_kin(const struct rvcm_contact *contact,
+				       const struct rvcm_shake *shake)
+{
+	if (shake->flags & RVCM_WIRE_ANEW || shake->incarnation == contact->carrier->incarnation ||
+	    (contact->link && contact->link->peer_incarnation == shake->incarnation))
+		return RVCM_WIRE_REASON_NONE;
+	if (rvcm_request_has_kin(contact, shake->incarnation, false))
+		return RVCM_WIRE_REASON_SHARED;
+	if (rvcm_request_has_kin(contact, shake->incarnation, true))
+		return RVCM_WIRE_REASON_BUSY;
+	return RVCM_WIRE_REASON_NONE;
 }
 
 static enum rvcm_wire_reason judge(struct rvcm_slot *slot, const struct rvcm_dev_event *ev,
@@ -78,16 +117,25 @@ static enum rvcm_wire_reason judge(struct rvcm_slot *slot, const struct rvcm_dev
 
 	if (reason != RVCM_WIRE_REASON_NONE)
 		return reason;
-	complete_name(&shake->name, &ev->peer);
+	rvcm_addr_complete(&shake->name, &ev->peer);
 	if (rvcm_addr_cmp(&shake->name, &slot->name) == 0)
 		return RVCM_WIRE_REASON_NAME;
 	if (slot->shut)
 		return RVCM_WIRE_REASON_CLOSING;
-	*contact = rvcm_contact_get(carrier, slot->index, &shake->name);
+	*contact = rvcm_contact_get(slot, &shake->name);
 	if (!*contact)
 		return RVCM_WIRE_REASON_RESOURCE;
 	reason = judge_fresh(*contact, shake);
+	if (reason == RVCM_WIRE_REASON_NONE)
+		reason = judge_kin(*contact, shake);
 	return reason == RVCM_WIRE_REASON_NONE ? rvcm_claim_judge(*contact, shake) : reason;
+}
+
+/* Stale is what is left over when both sides connect at once; endpoints of a process share. */
+static bool is_usual(enum rvcm_wire_reason reason)
+{
+	return reason == RVCM_WIRE_REASON_STALE || reason == RVCM_WIRE_REASON_SHARED ||
+	       reason == RVCM_WIRE_REASON_BUSY;
 }
 
 void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm_dev_event *ev)
@@ -99,12 +147,13 @@ void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm
 	char from[RVCM_ADDR_STRLEN];
 
 	if (reason != RVCM_WIRE_REASON_NONE) {
-		rvcm_stat_inc(&carrier->stats.rejects);
-		/* Stale is what is left over when both sides connect at once. */
-		rvcm_log(reason == RVCM_WIRE_REASON_STALE ? RVCM_LOG_INFO : RVCM_LOG_WARN,
-			 RVCM_LOG_EP_CTRL, "request from %s rejected: %s",
+		bool usual = is_usual(reason);
+
+		rvcm_stat_add(&carrier->stats.rejects, !usual || reason == RVCM_WIRE_REASON_STALE);
+		rvcm_log(usual ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL,
+			 "request from %s rejected: %s",
 			 rvcm_addr_format(&ev->peer, from, sizeof(from)), reason_text(reason));
-		rvcm_request_reject(slot, dev, ev->req, reason);
+		rvcm_request_reject(slot, dev, ev->req, reason, ev->private_data);
 		if (contact)
 			rvcm_contact_tidy(contact);
 		return;

@@ -6,6 +6,7 @@
  */
 #include "base/le.h"
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
 static void malformed(struct rvcm_conn *conn, const char *why)
 {
@@ -39,29 +40,34 @@ static void account(struct rvcm_conn *conn)
 	rvcm_conn_schedule(conn);
 }
 
-/* 0 is said before the first message has told which slot is ours. */
-static bool is_for(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
-{
-	uint16_t slot = rvcm_le16_get(frame->dst_slot);
-
-	return slot == conn->pub.slot || slot == 0;
-}
-
 static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes,
 			 bool placed)
 {
-	struct rvcm_conn_rx rx = {
+	const struct rvcm_conn_rx rx = {
 		.data = (const uint8_t *)(frame + 1),
 		.bytes = bytes,
 		.placed = placed,
 	};
+	struct rvcm_path_full *path = rvcm_path_heard(conn, rvcm_le16_get(frame->src_slot),
+						      rvcm_le16_get(frame->dst_slot));
+
+	if (!path) { /* its endpoint has closed, which the peer does not know yet */
+		rvcm_stat_inc(&conn->carrier->stats.rx_strays);
+		return;
+	}
+	path->implied = false;
+	path->placing = false;
+	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
+	conn->carrier->attr.sink->recv(conn->carrier->attr.sink_ctx, &path->pub, &rx);
+}
+
+static void receive_numbered(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			     size_t bytes, bool placed)
+{
+	const char *why = NULL;
 
 	if (conn->peer_bye) {
 		malformed(conn, "a message behind BYE");
-		return;
-	}
-	if (!is_for(conn, frame)) {
-		malformed(conn, "a message for another endpoint");
 		return;
 	}
 	if (conn->rx_next - conn->rx_acked >= conn->rx_window) {
@@ -69,9 +75,19 @@ static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 		return;
 	}
 	conn->rx_next++;
-	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
-	conn->carrier->attr.sink->recv(conn->carrier->attr.sink_ctx, &conn->pub, &rx);
+	if (frame->kind == RVCM_WIRE_DATA)
+		receive_data(conn, frame, bytes, placed);
+	else
+		why = rvcm_meet_frame(conn, frame, (const uint8_t *)(frame + 1), bytes);
+	if (why)
+		malformed(conn, why);
 	account(conn);
+}
+
+static bool is_numbered(const struct rvcm_wire_frame *frame)
+{
+	return frame->kind == RVCM_WIRE_DATA ||
+	       (frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED);
 }
 
 static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
@@ -107,28 +123,13 @@ static bool receive_hello(struct rvcm_conn *conn, const uint8_t *data, size_t by
 		return false;
 	}
 	conn->hello_seen = true;
-	conn->peer_slot = conn->link->peer_slot;
 	return true;
-}
-
-/*
- * A link is ordered and loses nothing, so every frame says the number that is expected: DATA its
- * own, others the next one's. All of a link come from one endpoint.
- */
-static const char *judge_frame(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
-{
-	if (rvcm_le32_get(frame->seq) != conn->rx_next)
-		return "sequence number out of order";
-	if (rvcm_le16_get(frame->src_slot) != conn->peer_slot)
-		return "comes from another endpoint than before";
-	return NULL;
 }
 
 void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
 	bool first = !conn->hello_seen;
-	const char *why;
 
 	if (bytes < sizeof(*frame) || frame->flags != 0) {
 		malformed(conn, "bad frame header");
@@ -136,9 +137,9 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, 
 	}
 	if (first && !receive_hello(conn, data, bytes))
 		return;
-	why = judge_frame(conn, frame);
-	if (why) {
-		malformed(conn, why);
+	/* A link is ordered and loses nothing: every frame says the number that is expected. */
+	if (rvcm_le32_get(frame->seq) != conn->rx_next) {
+		malformed(conn, "sequence number out of order");
 		return;
 	}
 	/* An acceptor's HELLO acknowledges what came behind the opener's; it may be the only one
@@ -147,14 +148,15 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, 
 		malformed(conn, "acknowledges what was not sent");
 		return;
 	}
-	if (conn->blocked && conn->tx_seq != conn->tx_limit)
+	if (conn->tx_seq != conn->tx_limit &&
+	    !(rvcm_list_empty(&conn->blocked) && rvcm_list_empty(&conn->owed)))
 		rvcm_conn_schedule(conn);
 	if (conn->confirm_wanted || conn->confirm_asking)
 		rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
 	if (first)
 		return;
-	if (frame->kind == RVCM_WIRE_DATA)
-		receive_data(conn, frame, bytes - sizeof(*frame), placed);
+	if (is_numbered(frame))
+		receive_numbered(conn, frame, bytes - sizeof(*frame), placed);
 	else
 		receive_control(conn, frame);
 }
@@ -166,18 +168,24 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, 
 void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
-	const struct rvcm_carrier *carrier = conn->carrier;
+	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 	struct rvcm_dev_qp *qp = conn->link->qp;
 	struct rvcm_conn_place place;
+	struct rvcm_path_full *path;
 	struct rvcm_conn_rx head;
 
 	if (bytes < sizeof(*frame) || frame->kind != RVCM_WIRE_DATA || !conn->hello_seen ||
-	    conn->peer_bye || !is_for(conn, frame) || judge_frame(conn, frame))
+	    conn->peer_bye || rvcm_le32_get(frame->seq) != conn->rx_next)
+		return;
+	path = rvcm_path_heard(conn, rvcm_le16_get(frame->src_slot),
+			       rvcm_le16_get(frame->dst_slot));
+	if (!path || path->slot->closing || path->down_due)
 		return;
 	head = (struct rvcm_conn_rx) {
 		.data = data + sizeof(*frame),
 		.bytes = bytes - sizeof(*frame),
 	};
-	if (carrier->attr.sink->place(carrier->attr.sink_ctx, &conn->pub, &head, &place))
+	path->placing = attr->sink->place(attr->sink_ctx, &path->pub, &head, &place);
+	if (path->placing)
 		qp->dev->ops->rx_place(qp, sizeof(*frame) + place.offset, place.pieces, place.n);
 }

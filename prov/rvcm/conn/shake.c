@@ -7,7 +7,7 @@
 #include "conn/mac.h"
 
 #define ROLE_MASK   3u
-#define FLAGS_KNOWN (ROLE_MASK | RVCM_WIRE_RECOVERY | RVCM_WIRE_ASK)
+#define FLAGS_KNOWN (ROLE_MASK | RVCM_WIRE_RECOVERY | RVCM_WIRE_ASK | RVCM_WIRE_ANEW)
 
 static void handshake_mac(struct rvcm_wire_handshake shake, const uint8_t *key,
 			  const struct rvcm_wire_handshake *request, uint8_t *tag)
@@ -41,6 +41,7 @@ void rvcm_shake_encode(const struct rvcm_shake *shake, const uint8_t key[RVCM_CO
 	rvcm_le32_put(out->next_seq, shake->next_seq);
 	rvcm_le32_put(out->imm_seen, shake->imm_seen);
 	rvcm_le16_put(out->window, shake->window);
+	rvcm_le16_put(out->slot, shake->slot);
 	handshake_mac(*out, key, request, out->mac);
 }
 
@@ -62,6 +63,7 @@ static void decode_fields(const struct rvcm_wire_handshake *in, struct rvcm_shak
 	shake->next_seq = rvcm_le32_get(in->next_seq);
 	shake->imm_seen = rvcm_le32_get(in->imm_seen);
 	shake->window = rvcm_le16_get(in->window);
+	shake->slot = rvcm_le16_get(in->slot);
 }
 
 /* Is the first field ours, and of this version? */
@@ -113,7 +115,7 @@ enum rvcm_wire_reason rvcm_shake_reason(const void *data, size_t bytes)
 	if (judge_version(&in) != RVCM_WIRE_REASON_NONE ||
 	    (in.flags & ROLE_MASK) != RVCM_WIRE_REJECT)
 		return RVCM_WIRE_REASON_NONE;
-	if (rvcm_le16_get(in.caps) > RVCM_WIRE_REASON_MALFORMED)
+	if (rvcm_le16_get(in.caps) >= RVCM_WIRE_REASONS)
 		return RVCM_WIRE_REASON_NONE;
 	return (enum rvcm_wire_reason)rvcm_le16_get(in.caps);
 }
@@ -130,6 +132,8 @@ enum rvcm_status rvcm_shake_status(enum rvcm_wire_reason reason)
 		[RVCM_WIRE_REASON_RESOURCE] = RVCM_STATUS_REJECTED_RESOURCE,
 		[RVCM_WIRE_REASON_CLOSING] = RVCM_STATUS_REJECTED_CLOSING,
 		[RVCM_WIRE_REASON_MALFORMED] = RVCM_STATUS_PROTOCOL,
+		[RVCM_WIRE_REASON_SHARED] = RVCM_STATUS_REJECTED,
+		[RVCM_WIRE_REASON_BUSY] = RVCM_STATUS_REJECTED,
 	};
 
 	return (size_t)reason < sizeof(status) / sizeof(status[0]) ? status[reason]

@@ -24,6 +24,7 @@ struct rvcm_shake {
 	uint32_t next_seq;
 	uint32_t imm_seen;
 	uint16_t window;
+	uint16_t slot;
 };
 
 /* Encode; the MAC of a REPLY or REJECT runs on over the request it answers (else NULL). */

@@ -17,6 +17,7 @@
 
 #include "base/le.h"
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
 static void release(struct rvcm_conn *conn, struct rvcm_buf *buf)
 {
@@ -75,7 +76,7 @@ static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
 		wr.flags |= RVCM_DEV_WR_INLINE;
 	if (hold && !tail->bytes)
 		wr.flags |= RVCM_DEV_WR_MORE;
-	if (tail->bytes || link->unsignalled + 1 >= link->signal_every)
+	if (buf->signalled || link->unsignalled + 1 >= link->signal_every)
 		wr.flags |= RVCM_DEV_WR_SIGNALED;
 	rc = dev->ops->post(link->qp, &wr);
 	if (rc)
@@ -109,8 +110,8 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	rvcm_confirm_reset(conn);
 }
 
-void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when when,
-		    const struct rvcm_path_tail *tail)
+static void commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
+		   size_t bytes, enum rvcm_path_when when)
 {
 	struct rvcm_buf *buf = conn->reserved;
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
@@ -122,15 +123,11 @@ void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when wh
 	buf->held = true;
 	buf->inuse = false;
 	buf->seq = conn->tx_seq++;
-	buf->tail.bytes = 0;
-	if (tail)
-		buf->tail = *tail;
-	frame->kind = RVCM_WIRE_DATA;
+	frame->kind = (uint8_t)kind;
 	frame->flags = 0;
 	rvcm_le32_put(frame->seq, buf->seq);
-	rvcm_le16_put(frame->src_slot, conn->pub.slot);
-	rvcm_le16_put(frame->dst_slot, conn->hello_seen ? conn->peer_slot : 0);
-	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
+	rvcm_le16_put(frame->src_slot, src);
+	rvcm_le16_put(frame->dst_slot, dst);
 	if (rvcm_list_empty(&conn->pending))
 		rc = post(conn, buf,
 			  when == RVCM_PATH_MORE ||
@@ -142,6 +139,27 @@ void rvcm_tx_commit(struct rvcm_conn *conn, size_t bytes, enum rvcm_path_when wh
 	rvcm_list_add_tail(&conn->pending, &buf->replay);
 	rvcm_conn_schedule(conn);
 	post_failed(conn, rc);
+}
+
+void rvcm_tx_commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
+		    size_t bytes, enum rvcm_path_when when)
+{
+	/* The completion of END vouches for all that was sent before. */
+	conn->reserved->signalled = kind == RVCM_WIRE_END;
+	conn->reserved->tail.bytes = 0;
+	commit(conn, kind, src, dst, bytes, when);
+}
+
+void rvcm_tx_commit_tail(struct rvcm_path_full *path, size_t bytes,
+			 const struct rvcm_path_tail *tail)
+{
+	struct rvcm_buf *buf = path->tx->reserved;
+
+	buf->signalled = true;
+	buf->tail = *tail;
+	buf->path = path;
+	path->tails++;
+	commit(path->tx, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes, RVCM_PATH_NOW);
 }
 
 int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
@@ -163,13 +181,12 @@ int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void
 	frame->kind = (uint8_t)kind;
 	frame->flags = 0;
 	rvcm_le32_put(frame->seq, conn->tx_seq);
-	rvcm_le16_put(frame->src_slot, conn->pub.slot);
+	rvcm_le16_put(frame->src_slot, 0);
 	rvcm_le16_put(frame->dst_slot, 0);
 	if (bytes)
 		memcpy(buf->frame + sizeof(*frame), payload, bytes);
-	/* The completion of BYE vouches for all that was sent before. */
-	if (kind == RVCM_WIRE_BYE)
-		conn->link->unsignalled = conn->link->signal_every;
+	/* That of BYE likewise. */
+	buf->signalled = kind == RVCM_WIRE_BYE;
 	rc = post(conn, buf, false);
 	if (rc == 0 && kind == RVCM_WIRE_BYE)
 		conn->bye_ordinal = conn->link->posted;
@@ -219,25 +236,37 @@ bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window)
 	return !node || !rvcm_seq_before(rvcm_list_entry(node, struct rvcm_buf, replay)->seq, ack);
 }
 
+/* The tail's memory is its owner's again; sent: tell. */
+static void return_tail(struct rvcm_conn *conn, struct rvcm_buf *buf, bool sent)
+{
+	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
+	struct rvcm_path_full *path = buf->path;
+
+	if (!buf->tail.bytes)
+		return;
+	buf->tail.bytes = 0;
+	path->tails--;
+	if (sent)
+		attr->sink->sent(attr->sink_ctx, &path->pub, buf->tail.cookie);
+	if (path->down_due && !rvcm_path_in_use(path))
+		rvcm_path_schedule(path);
+}
+
 /* The device is through with what it had up to that ordinal; sent: because it has sent it. */
 static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 {
-	struct rvcm_conn *conn = link->conn;
-	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 	struct rvcm_list *node;
 
 	link->completed = ordinal;
 	while ((node = rvcm_list_first(&link->inflight))) {
 		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, inflight);
-		void *cookie = sent && buf->tail.bytes ? buf->tail.cookie : NULL;
 
 		if (buf->ordinal > ordinal)
 			break;
 		rvcm_list_del(node);
 		buf->inuse = false;
-		release(conn, buf);
-		if (cookie)
-			attr->sink->sent(attr->sink_ctx, &conn->pub, cookie);
+		return_tail(link->conn, buf, sent);
+		release(link->conn, buf);
 	}
 }
 
@@ -254,6 +283,7 @@ static void drop_list(struct rvcm_conn *conn, struct rvcm_list *list)
 		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
 
 		buf->held = false;
+		return_tail(conn, buf, false);
 		release(conn, buf);
 	}
 }

@@ -4,7 +4,7 @@
  * validated before use. DESIGN.md argues the format; here are the layouts.
  *
  * A connection begins with the private data of the CM request and reply (struct
- * rvcm_wire_handshake, 54 of the 56 bytes that IB and RoCE carry). Then the opener sends HELLO and
+ * rvcm_wire_handshake, the 56 bytes that IB and RoCE carry). Then the opener sends HELLO and
  * the acceptor answers with its HELLO; nothing else is believed before the other side's HELLO. All
  * messages begin with struct rvcm_wire_frame.
  */
@@ -30,6 +30,7 @@ enum rvcm_wire_role {
 enum rvcm_wire_flag {
 	RVCM_WIRE_RECOVERY = 1u << 2, /* the link belongs to a conn that both sides know */
 	RVCM_WIRE_ASK = 1u << 3,      /* the higher name asks the lower to open this link */
+	RVCM_WIRE_ANEW = 1u << 4,     /* the sender knows of no link: do not answer SHARED, BUSY */
 };
 
 /* Why a request is rejected; in rvcm_wire_handshake.caps of a REJECT. */
@@ -43,13 +44,17 @@ enum rvcm_wire_reason {
 	RVCM_WIRE_REASON_RESOURCE = 6, /* out of memory, descriptors or queue pairs */
 	RVCM_WIRE_REASON_CLOSING = 7,  /* the endpoint is being closed */
 	RVCM_WIRE_REASON_MALFORMED = 8,
+	RVCM_WIRE_REASON_SHARED = 9, /* there is a link between our carriers: use it; see slot */
+	RVCM_WIRE_REASON_BUSY = 10, /* another request of your carrier is being proven: try again */
+	RVCM_WIRE_REASONS
 };
 
 /*
  * address: the opener's name in a REQUEST (IPv4 as v4-mapped); the acceptor's nonce in a REPLY, so
  * that a recorded exchange is worthless against it.
  * mac: SipHash-2-4 under the job key over the structure with mac zero; a REPLY's goes on over the
- * REQUEST it answers, a REJECT's does not.
+ * REQUEST it answers, and so does that of a REJECT that says SHARED; other REJECTs' do not.
+ * slot: the sender's endpoint. SHARED: the endpoint that was called.
  */
 struct rvcm_wire_handshake {
 	uint8_t version[2]; /* RVCM_WIRE_VERSION | RVCM_WIRE_MAGIC << 8 */
@@ -65,9 +70,10 @@ struct rvcm_wire_handshake {
 	uint8_t next_seq[4];         /* the next message the sender expects on this conn */
 	uint8_t imm_seen[4];         /* immediates received on this link so far */
 	uint8_t window[2];           /* messages the sender grants beyond next_seq */
+	uint8_t slot[2];
 };
 
-_Static_assert(sizeof(struct rvcm_wire_handshake) == 54, "fits the private data of IB and RoCE");
+_Static_assert(sizeof(struct rvcm_wire_handshake) == 56, "fits the private data of IB and RoCE");
 _Static_assert(_Alignof(struct rvcm_wire_handshake) == 1, "has no padding");
 
 enum rvcm_wire_kind {
@@ -77,13 +83,16 @@ enum rvcm_wire_kind {
 	RVCM_WIRE_HEARTBEAT = 4, /* control: asks for an ACK */
 	RVCM_WIRE_BYE = 5,       /* control: the sender closes; seq is its last + 1 */
 	RVCM_WIRE_MARKER = 6,    /* control: evidence for RMA writes, one on each link used */
+	RVCM_WIRE_PATH = 7,  /* like DATA: src_slot has that name; struct rvcm_wire_path follows */
+	RVCM_WIRE_END = 8,   /* like DATA: src_slot has closed, nothing more of it comes */
+	RVCM_WIRE_ENDED = 9, /* like DATA: the answer to END, nothing of it is used any more */
 };
 
 /*
- * The header of every message. DATA: seq is its sequence number; other kinds: the next one to be
- * used. ack: the next sequence number expected from the receiver of this frame, so all before it
- * are accepted. window: how many messages from ack on may be outstanding. Sequence numbers count
- * from 0 modulo 2^32 and are per conn.
+ * The header of every message. DATA, PATH, END, ENDED: seq is its number; control: the next
+ * one to be used. ack: the next sequence number expected from the receiver of this frame, so all
+ * before it are accepted. window: how many messages from ack on may be outstanding. Sequence
+ * numbers count from 0 modulo 2^32 and are per conn. Slots are 0 in control frames.
  */
 struct rvcm_wire_frame {
 	uint8_t kind;
@@ -113,5 +122,14 @@ struct rvcm_wire_hello {
 _Static_assert(sizeof(struct rvcm_wire_hello) == 32, "hello");
 
 #define RVCM_WIRE_RAIL_BYTES 24u
+
+/* The name of an endpoint: address 0 stands for that of its carrier, as known to the receiver. */
+struct rvcm_wire_path {
+	uint8_t address[16]; /* IPv4 as v4-mapped */
+	uint8_t port[2];
+	uint8_t reserved[6];
+};
+
+_Static_assert(sizeof(struct rvcm_wire_path) == 24, "path");
 
 #endif

@@ -4,6 +4,7 @@
  * device's queue was full. A conn is on carrier.work while it is owed something.
  */
 #include "conn/conn_impl.h"
+#include "conn/path.h"
 
 /*
  * The link failed: take it away from the device, reap what it still reports, fail what hangs on it,
@@ -16,7 +17,7 @@ static void detach(struct rvcm_conn *conn)
 
 	conn->failing = false;
 	conn->failed = true;
-	conn->pub.up = false;
+	rvcm_conn_set_up(conn, false);
 	if (link->attached)
 		link->qp->dev->ops->detach(link->qp);
 	link->attached = false;
@@ -34,7 +35,7 @@ static bool answer_hello(struct rvcm_conn *conn)
 	if (rvcm_hello_send(conn))
 		return false;
 	conn->hello_due = false;
-	conn->pub.up = true;
+	rvcm_conn_set_up(conn, true);
 	return true;
 }
 
@@ -42,7 +43,7 @@ static bool send_owed(struct rvcm_conn *conn)
 {
 	if (conn->hello_due && !answer_hello(conn))
 		return false;
-	if (!rvcm_tx_drain(conn))
+	if (!rvcm_tx_drain(conn) || !rvcm_meet_send_owed(conn))
 		return false;
 	if ((conn->ack_due || conn->answer_due) && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
 		return false;
@@ -53,21 +54,13 @@ static bool send_owed(struct rvcm_conn *conn)
 	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn);
 }
 
-static void tell_ready(struct rvcm_conn *conn)
-{
-	if (!conn->blocked || !conn->pub.up || conn->tx_seq == conn->tx_limit)
-		return;
-	conn->blocked = false;
-	conn->carrier->attr.sink->ready(conn->carrier->attr.sink_ctx, &conn->pub);
-}
-
 /*
  * The link was given to control to be ended in order: nothing can be posted behind that, and to
  * fail for it would cut off what is still on its way to the peer.
  */
 static bool is_ending(const struct rvcm_conn *conn)
 {
-	return conn->carrier->slots[conn->pub.slot]->shut_posted && !conn->failing;
+	return conn->ending && !conn->failing;
 }
 
 /* True if the conn is owed nothing any more. */
@@ -76,7 +69,7 @@ static bool serve(struct rvcm_conn *conn)
 	if (!conn->link || conn->failed || is_ending(conn))
 		return true;
 	if (!conn->failing && send_owed(conn))
-		tell_ready(conn);
+		rvcm_path_tell_ready(conn);
 	else if (!conn->failing)
 		return false;
 	if (conn->failing)

@@ -153,8 +153,10 @@ static void unlisten(struct rvcm_ep *ep)
 	rvcm_list_for_each (pos, &ep->peers) {
 		struct rvcm_peer *peer = rvcm_container_of(pos, struct rvcm_peer, node);
 
-		if (peer->path)
+		if (peer->path) {
 			peer->path->user = NULL;
+			peer->path->exposed = !rvcm_list_empty(&peer->announced);
+		}
 		peer->path = NULL;
 	}
 	ep->unlistened = true;

@@ -194,6 +194,7 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 {
 	struct rvcm_why why = { .status = cause->status, .err = cause->err, .text = cause->text };
 
+	peer->was_down = true;
 	peer->waiting = false;
 	peer->eager_off = false;
 	peer->off_told = false;

@@ -94,6 +94,7 @@ struct rvcm_peer {
 	struct rvcm_list node;  /* ep.peers */
 	struct rvcm_path *path; /* NULL until first used; always for ourselves */
 	bool self;
+	bool was_down;
 	bool waiting;    /* something is queued until sink->ready */
 	bool eager_off;  /* it told us so */
 	bool off_wanted; /* we hold too much of it */

@@ -88,6 +88,9 @@ const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	struct rvcm_send *send = rvcm_idmap_get(&peer->ep->ids, msg->op_id);
 	struct rvcm_why why = { .status = RVCM_STATUS_OK };
 
+	/* The peer may not have noticed yet that we lost each other, on one of two connections. */
+	if (!send && peer->was_down && rvcm_idmap_was(&peer->ep->ids, msg->op_id))
+		return NULL;
 	if (!send || send->tx.peer != peer)
 		return "FIN for an operation that is not announced";
 	if (msg->status == RVCM_STATUS_OK || msg->status == RVCM_STATUS_TRUNCATED) {
@@ -138,7 +141,7 @@ static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t
 			     &recv->mrs[i]);
 
 	if (!rc)
-		rc = rvcm_mr_dev(recv->mrs[i], peer->path->dev, &read.mr);
+		rc = rvcm_mr_dev(recv->mrs[i], peer->path->read_dev, &read.mr);
 	if (!rc)
 		rc = rvcm_path_read(peer->path, &read);
 	if (!rc)

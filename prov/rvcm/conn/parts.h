@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of conn/ do for each other, on the objects of conn_impl.h, which includes this. */
+#ifndef RVCM_CONN_PARTS_H
+#define RVCM_CONN_PARTS_H
+
+#include "conn/conn_impl.h"
+
+/* -- carrier.c: mail -- */
+void rvcm_carrier_mail_data(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
+void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
+
+/* -- cause.c -- */
+/* Say why, for the peer of that name. detail may be NULL. */
+void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
+		    enum rvcm_status status, int err, const char *detail);
+
+/* -- budget.c: either side's -- */
+
+/* Receives for a fresh link: its control frames', and *window messages. -ENOBUFS. */
+int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window);
+/* More messages for a link; returns how many of want. */
+uint32_t rvcm_budget_grow(struct rvcm_carrier_dev *dev, uint32_t want);
+/* The link, which had window, is no more. */
+void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window);
+
+/* -- link.c: control's -- */
+int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, bool opener,
+		   struct rvcm_link **link);
+void rvcm_link_close(struct rvcm_link *link);
+/* The peer's handshake has told its incarnation, never 0. Once. */
+void rvcm_link_known(struct rvcm_link *link, uint32_t peer_incarnation);
+/* The data side has it, and is to let go: DOWN, once. */
+void rvcm_link_recall(struct rvcm_link *link);
+
+/* -- contact.c: control's -- */
+/* Find or make; NULL: no memory. */
+struct rvcm_contact *rvcm_contact_get(struct rvcm_slot *slot, const struct rvcm_addr *peer);
+/* Its peer's endpoint has closed: what comes under that name from now on is another's. */
+void rvcm_contact_unname(struct rvcm_contact *contact);
+void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event);
+/* The attempt failed: FAIL or FATAL, whichever it is. */
+void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
+			 const char *detail);
+/* The data side has something to send, and conn is whom to answer. */
+void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn);
+void rvcm_contact_released(struct rvcm_contact *contact);
+/* The peer proved to be of that incarnation; what it had before is remembered as dead. */
+void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation);
+/* What our handshake says, but for caps and window. */
+void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
+			enum rvcm_wire_role role);
+/* Answer the request that is being judged. */
+void rvcm_contact_reject(struct rvcm_contact *contact, enum rvcm_wire_reason reason);
+/* A claim was proven: it is the contact's link. */
+void rvcm_contact_take(struct rvcm_contact *contact, struct rvcm_link *link);
+/* A claim ended unproven, for that reason. */
+void rvcm_contact_unclaimed(struct rvcm_contact *contact, enum rvcm_status status, int err,
+			    const char *detail);
+/* There is nothing to remember, and nothing to wait for. */
+bool rvcm_contact_is_over(const struct rvcm_contact *contact);
+/* Have it freed when the stack is unwound, if there is nothing to remember. */
+void rvcm_contact_tidy(struct rvcm_contact *contact);
+void rvcm_contact_free(struct rvcm_contact *contact);
+
+/* -- claim.c: control's -- */
+/* Is there room for another claim, and is it newer than those there are? */
+enum rvcm_wire_reason rvcm_claim_judge(const struct rvcm_contact *contact,
+				       const struct rvcm_shake *shake);
+/* Accept the request that is being judged. */
+void rvcm_claim_accept(struct rvcm_contact *contact);
+void rvcm_claim_established(struct rvcm_link *link);
+/* The device says that it is gone. */
+void rvcm_claim_lost(struct rvcm_link *link, enum rvcm_status status, int err);
+/* The data side's mail: WATCHED, FAILED, RELEASED, TAKEN. */
+void rvcm_claim_watched(struct rvcm_link *link);
+void rvcm_claim_broken(struct rvcm_link *link);
+void rvcm_claim_released(struct rvcm_link *link);
+void rvcm_claim_proven(struct rvcm_link *link);
+void rvcm_claim_drop_all(struct rvcm_contact *contact);
+
+/* -- request.c: control's -- */
+/* A peer's request: judge it, then accept, reject or park it. */
+void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm_dev_event *ev);
+/* request: what is answered; NULL if reason is not SHARED. */
+int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev, struct rvcm_dev_req *req,
+			enum rvcm_wire_reason reason, const struct rvcm_wire_handshake *request);
+/* Is there another contact's link, or claim, of that carrier? */
+bool rvcm_request_has_kin(const struct rvcm_contact *contact, uint32_t incarnation, bool claim);
+rvcm_hash_eq rvcm_request_kin_eq;
+
+/* -- control.c -- */
+uint64_t rvcm_control_run(struct rvcm_carrier *carrier);
+
+/* -- conn.c: the data side's -- */
+void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
+void rvcm_conn_schedule(struct rvcm_conn *conn);
+/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
+void rvcm_conn_want(struct rvcm_conn *conn);
+/* End the link: detach when the stack is unwound, tell control. */
+void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail);
+/* Find it, or make it; NULL: no memory. */
+struct rvcm_conn *rvcm_conn_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer);
+/* The conn has a link now. */
+void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link);
+/* Free it; it has no link. */
+void rvcm_conn_free(struct rvcm_conn *conn);
+/* It goes on, but not under the name of its peer, which has closed. */
+void rvcm_conn_unname(struct rvcm_conn *conn);
+/* From here on messages may be sent, or not. */
+void rvcm_conn_set_up(struct rvcm_conn *conn, bool up);
+/* Has the device all that was committed, and BYE, out of its hands? True without a link. */
+bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn);
+/* What the device has yet to be through with: rvcm_conn_is_through(conn, ordinal). */
+static inline bool rvcm_conn_is_through(const struct rvcm_conn *conn, uint64_t ordinal)
+{
+	return !conn->link || conn->failed || conn->link->completed >= ordinal;
+}
+
+/* -- slot.c -- */
+
+/* Under the control lock: rvcm_carrier_listen. */
+int rvcm_slot_open(struct rvcm_carrier *carrier, uint16_t index, struct rvcm_addr *addr);
+/* The data side's: rvcm_carrier_unlisten_by. */
+void rvcm_slot_shut(struct rvcm_slot *slot, uint64_t deadline_ns);
+/* The data side's: go on with that. True: the slot is no more. */
+bool rvcm_slot_end(struct rvcm_slot *slot);
+/* Control's: nothing but links in use is left of it. */
+bool rvcm_slot_is_over(const struct rvcm_slot *slot);
+/* Under the control lock: the slot is closed, and no contact is left. */
+void rvcm_slot_free(struct rvcm_slot *slot);
+/* The number's slot, if it is open. The data side's. */
+struct rvcm_slot *rvcm_slot_of(struct rvcm_carrier *carrier, uint16_t number);
+
+/* -- confirm.c: the owner wants to know when messages have been accepted -- */
+
+/* Nothing is wanted, on a fresh link or when the link is lost. */
+void rvcm_confirm_reset(struct rvcm_conn *conn);
+
+/* Want everything committed confirmed; returns the mark. */
+uint32_t rvcm_confirm_want(struct rvcm_path_full *path);
+
+/* Ask the peer, if that is owed. False: try again. */
+bool rvcm_confirm_ask(struct rvcm_conn *conn);
+
+/* A frame acknowledged something; is_ack: it was an ACK, the answer to a HEARTBEAT. */
+void rvcm_confirm_acked(struct rvcm_conn *conn, bool is_ack);
+
+/* -- work.c: what is owed to a conn, outside of any callback -- */
+int rvcm_work_run(struct rvcm_carrier *carrier);
+
+/* -- tx.c -- */
+void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window);
+/* Send what is reserved, as that kind of numbered frame, from src to dst. */
+void rvcm_tx_commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
+		    size_t bytes, enum rvcm_path_when when);
+/* The same for DATA of the path, at once, with its tail. */
+void rvcm_tx_commit_tail(struct rvcm_path_full *path, size_t bytes,
+			 const struct rvcm_path_tail *tail);
+/* Post a control frame with that payload; -EAGAIN: later. */
+int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
+		    size_t bytes);
+/* Post what is pending; true when nothing is any more. */
+bool rvcm_tx_drain(struct rvcm_conn *conn);
+/* The peer accepted everything before ack, and grants window from there. False: it lies. */
+bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window);
+/* Is the device's send queue full? */
+bool rvcm_tx_full(const struct rvcm_link *link);
+/* The device is through with sends up to that ordinal. */
+void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
+/* The link is detached and reaped: forget everything. */
+void rvcm_tx_reset(struct rvcm_conn *conn);
+
+/* -- hold.c -- */
+
+/* May a frame of that size, which can wait, do so? Then post it with MORE, and add it. */
+bool rvcm_hold_may(struct rvcm_conn *conn, size_t bytes);
+void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes);
+/* Something was posted without MORE, or the link is gone: nothing is held any more. */
+void rvcm_hold_drop(struct rvcm_conn *conn);
+/* Send what every conn holds. */
+void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
+
+/* -- rx.c -- */
+/* A frame; placed: its end is where rvcm_rx_head had it put. */
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed);
+/* The first bytes of one that comes next. */
+void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
+
+/* -- hello.c -- */
+int rvcm_hello_send(struct rvcm_conn *conn);
+/* The link's first frame. NULL: it proves the peer; else what is wrong, and *status. */
+const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
+			     const uint8_t *data, size_t bytes, enum rvcm_status *status);
+
+/* -- proof.c: the data side's half of claims -- */
+void rvcm_proof_up(struct rvcm_carrier *carrier, struct rvcm_link *link);
+/* HELLO should have come by now. */
+void rvcm_proof_due(struct rvcm_carrier *carrier, struct rvcm_link *link);
+/* Let go of it: it is no conn's. */
+void rvcm_proof_down(struct rvcm_carrier *carrier, struct rvcm_link *link);
+void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, const uint8_t *data,
+			size_t bytes);
+/* A completion said so. */
+void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status);
+/* Detach what failed. Returns how many. */
+int rvcm_proof_run(struct rvcm_carrier *carrier);
+/* It becomes the conn's, which has no link. */
+void rvcm_proof_take(struct rvcm_conn *conn, struct rvcm_link *link);
+
+/* -- read.c -- */
+int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,
+		    const struct rvcm_path_read *op);
+bool rvcm_read_drain(struct rvcm_conn *conn);
+/*
+ * A piece is done. A failure breaks the link, and is told when that is let go, just before down:
+ * who heard of it earlier could send again, to a link that is broken and not yet replaced.
+ */
+void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status);
+void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status);
+
+/* -- poll.c -- */
+int rvcm_poll_dev(struct rvcm_carrier_dev *dev);
+/* wr_id of the n-th send of a link, and of a read's piece. */
+#define RVCM_POLL_READ 1u
+
+/* -- buf.c -- */
+int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier);
+void rvcm_buf_pool_fini(struct rvcm_buf_pool *pool);
+/* A buffer whose frame holds bytes, or NULL. */
+struct rvcm_buf *rvcm_buf_get(struct rvcm_buf_pool *pool, size_t bytes);
+void rvcm_buf_put(struct rvcm_buf_pool *pool, struct rvcm_buf *buf);
+/* The registration of the buffer on that device. */
+struct rvcm_dev_mr *rvcm_buf_mr(const struct rvcm_buf *buf, uint16_t dev);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Paths: what an endpoint has with another, over a conn that their processes share. All of it is
+ * the data side's.
+ *
+ * Each direction of a path is by itself. We send on its *out*, and have told the other endpoint our
+ * name there (PATH) before; we hear on its *in*, where the other has told its own. Mostly both are
+ * the same conn; where both processes connected at once there are two, and each side keeps to the
+ * one that it chose. Where one of the two is lost the other is given up too, for its peer may not
+ * know of the first; the path goes down, and both sides begin anew, with PATH.
+ *
+ * A fresh path (there was nothing on it before) that takes the link which was made for it needs no
+ * PATH: the handshake has told both names. Such an in is only implied, until a message comes.
+ */
+#ifndef RVCM_CONN_PATH_H
+#define RVCM_CONN_PATH_H
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "conn/conn.h"
+#include "conn/wire.h"
+
+struct rvcm_carrier;
+struct rvcm_conn;
+struct rvcm_link;
+struct rvcm_slot;
+
+#define RVCM_PATH_OWED_MAX                                                     \
+	4096u /* answers that a conn may owe: a peer that never hears is ended \
+	       */
+
+/* How far an endpoint that closes is with telling this peer. */
+enum rvcm_path_leave {
+	RVCM_PATH_STAYS,
+	RVCM_PATH_LEAVING, /* END waits for credit */
+	RVCM_PATH_LEFT,    /* END was posted, as end_ordinal */
+	RVCM_PATH_GONE,    /* the peer uses nothing of ours any more, or never knew of us */
+};
+
+struct rvcm_path_full {
+	struct rvcm_path pub;
+	struct rvcm_conn *tx; /* out, while it is up and we are introduced; else NULL */
+	struct rvcm_carrier *carrier;
+	struct rvcm_slot *slot;
+	struct rvcm_hash_node node; /* carrier.paths */
+	struct rvcm_list of_slot;   /* slot.paths */
+	struct rvcm_list wait;      /* carrier.path_work or carrier.waiting_self */
+	bool fresh;
+	bool waiting;   /* for its conn to be connected */
+	bool blocked;   /* ready is owed */
+	bool confirm;   /* confirmed is owed */
+	uint32_t mark;  /* for that */
+	uint32_t reads; /* not done, from in */
+	uint32_t tails; /* not given back, on out */
+	bool placing;   /* in's device puts a message where the owner has said */
+	bool down_due;  /* down is owed, once none of these is under way */
+	bool ended_due; /* and then ENDED */
+	enum rvcm_status down_status;
+
+	struct rvcm_conn *out;                            /* NULL: none */
+	uint16_t out_slot;                                /* the other endpoint's number there */
+	bool introduced;                                  /* it knows of us there */
+	struct rvcm_list of_out, of_blocked, of_confirms; /* out's */
+
+	struct rvcm_conn *in; /* NULL: none */
+	uint16_t in_slot;
+	bool implied;
+	struct rvcm_list of_in;
+	struct rvcm_hash_node by_in; /* carrier.ins */
+
+	enum rvcm_path_leave leave;
+	struct rvcm_conn *end_conn;
+	uint64_t end_ordinal;
+};
+
+/* Does a device use memory of the owner's for it? */
+static inline bool rvcm_path_in_use(const struct rvcm_path_full *path)
+{
+	return path->reads || path->tails || path->placing;
+}
+
+/* An END or ENDED that waits for credit. */
+struct rvcm_owed {
+	struct rvcm_list node; /* conn.owed */
+	enum rvcm_wire_kind kind;
+	uint16_t src, dst;
+	struct rvcm_path_full *path; /* END: who leaves, or NULL */
+};
+
+/* Where the endpoint of that name is reached. */
+struct rvcm_route {
+	struct rvcm_hash_node node; /* carrier.routes */
+	struct rvcm_list of_conn;   /* conn.routes */
+	struct rvcm_addr name;
+	struct rvcm_conn *conn;
+	uint16_t slot;
+};
+
+static inline struct rvcm_path_full *rvcm_path_full(struct rvcm_path *path)
+{
+	return rvcm_container_of(path, struct rvcm_path_full, pub);
+}
+
+rvcm_hash_eq rvcm_path_eq, rvcm_path_in_eq;
+
+/* -- path.c -- */
+
+/* Find it, or make it, with *is_new; NULL: no memory. */
+struct rvcm_path_full *rvcm_path_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer,
+					bool *is_new);
+void rvcm_path_free(struct rvcm_path_full *path);
+/* Look at it when the stack is unwound. */
+void rvcm_path_schedule(struct rvcm_path_full *path);
+/* Do so. Returns how many there were. */
+int rvcm_path_run(struct rvcm_carrier *carrier);
+/* Send there from now on, to the endpoint of that number; known: it knows of us already. */
+void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
+		    bool known);
+/* Hear what comes from there with that number; the path has no in. */
+void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
+		    bool implied);
+/* Everything of it is lost, for that reason; it is not in use. */
+void rvcm_path_down(struct rvcm_path_full *path, const struct rvcm_conn_cause *cause);
+/* The conn is lost, and the one of its other direction is to follow. */
+void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost);
+/* The same, as soon as it is not in use. */
+void rvcm_path_lose(struct rvcm_path_full *path, enum rvcm_status status);
+/* Tell those that are owed it, as far as there is credit. */
+void rvcm_path_tell_ready(struct rvcm_conn *conn);
+/* The path whose messages come from that conn with these numbers, or NULL. */
+struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
+
+/* -- meet.c: endpoints that meet and part -- */
+
+/* The path has something to send, and no out: find one, or have one made. */
+void rvcm_meet_want(struct rvcm_path_full *path);
+/* The conn has a proven link: the two endpoints of its handshake know each other. */
+void rvcm_meet_link(struct rvcm_conn *conn);
+/* The conn has lost its link. */
+void rvcm_meet_lost(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause);
+/* The conn that was wanted could not be connected; or answer_incarnation says which to take. */
+void rvcm_meet_answer(struct rvcm_conn *conn);
+/* Its attempt came to nothing, without a reason: go on waiting. */
+void rvcm_meet_again(struct rvcm_conn *conn);
+/* Tell the path's peer our name. False: no credit, or no memory. */
+bool rvcm_meet_introduce(struct rvcm_path_full *path);
+/* A numbered frame that is not DATA. NULL, or what is wrong with it. */
+const char *rvcm_meet_frame(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			    const uint8_t *body, size_t bytes);
+/* Post what is owed. False: not all. */
+bool rvcm_meet_send_owed(struct rvcm_conn *conn);
+/* Owe a frame; END for a path, or none. */
+void rvcm_meet_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
+		   struct rvcm_path_full *path);
+/* The path's endpoint closes: say END, if anybody knows of it. */
+void rvcm_meet_leave(struct rvcm_path_full *path);
+/* The conn is no end of the carrier's link with itself (any more), and will not be. */
+void rvcm_meet_no_self(struct rvcm_conn *conn);
+/* Nothing of the path is owed on any conn any more. */
+void rvcm_meet_forget(struct rvcm_path_full *path);
+
+/* -- route.c: who is reached where -- */
+
+rvcm_hash_eq rvcm_route_eq;
+struct rvcm_route *rvcm_route_find(struct rvcm_carrier *carrier, const struct rvcm_addr *name);
+/* False: it has more endpoints than a process can have. */
+bool rvcm_route_set(struct rvcm_conn *conn, const struct rvcm_addr *name, uint16_t slot);
+/* The conn's endpoint of that number has closed. */
+void rvcm_route_end(struct rvcm_conn *conn, uint16_t slot);
+void rvcm_route_end_all(struct rvcm_conn *conn);
+/* A conn to the carrier of that incarnation, or NULL. */
+struct rvcm_conn *rvcm_route_trunk(struct rvcm_carrier *carrier, uint32_t incarnation);
+/* The slot of our own that has that name, or NULL. */
+struct rvcm_slot *rvcm_route_own(struct rvcm_carrier *carrier, const struct rvcm_addr *name);
+
+#endif
