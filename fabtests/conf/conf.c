@@ -37,7 +37,61 @@ const char *conf_node_name(void)
 	return node ? node : "127.0.0.1";
 }
 
-struct fi_info *conf_hints(void)
+static bool listed(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = list; (at = strstr(at, name)); at += len) {
+		if ((at == list || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
+			return true;
+	}
+	return false;
+}
+
+/* The name alone, or with the major version of the libfabric that runs in front: "2:name". */
+static bool is_left_out(const char *name)
+{
+	const char *list = getenv("FABTEST_LEFT_OUT");
+	char versioned[256];
+
+	if (!list)
+		return false;
+	snprintf(versioned, sizeof(versioned), "%u:%s", FI_MAJOR(fi_version()), name);
+	return listed(list, name) || listed(list, versioned);
+}
+
+static void left_out(void **state)
+{
+	(void)state;
+	skip();
+}
+
+int conf_run(const char *name, const struct CMUnitTest *tests, size_t n)
+{
+	struct CMUnitTest *chosen = calloc(n, sizeof(*chosen));
+	int rc;
+
+	if (!chosen)
+		abort();
+	memcpy(chosen, tests, n * sizeof(*tests));
+	for (size_t i = 0; i < n; i++) {
+		if (is_left_out(tests[i].name))
+			chosen[i].test_func = left_out;
+	}
+	rc = _cmocka_run_group_tests(name, chosen, n, NULL, NULL);
+	free(chosen);
+	return rc;
+}
+
+void conf_not_offered(const char *what)
+{
+	if (conf_is_rvcm())
+		fail_msg("not offered: %s", what);
+	print_message("# not offered by %s: %s\n", conf_provider(), what);
+	skip();
+}
+
+static struct fi_info *hints_of(uint32_t format)
 {
 	const char *provider = conf_provider();
 	struct fi_info *hints = fi_allocinfo();
@@ -45,12 +99,54 @@ struct fi_info *conf_hints(void)
 	assert_non_null(hints);
 	hints->caps = FI_MSG | FI_TAGGED;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->addr_format = strchr(conf_node_name(), ':') ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	hints->addr_format = format;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 	hints->fabric_attr->prov_name = strdup(provider);
 	return hints;
+}
+
+/* IP addresses, if the provider knows such; else what it likes best. */
+uint32_t conf_format(void)
+{
+	uint32_t ip = strchr(conf_node_name(), ':') ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	struct fi_info *hints, *info = NULL;
+	uint32_t format = ip;
+	int rc;
+
+	if (conf_is_rvcm())
+		return ip;
+	hints = hints_of(ip);
+	rc = fi_getinfo(CONF_VERSION, NULL, NULL, 0, hints, &info);
+	if (rc == -FI_ENODATA) {
+		hints->addr_format = FI_FORMAT_UNSPEC;
+		conf_ok(fi_getinfo(CONF_VERSION, NULL, NULL, 0, hints, &info));
+		format = info->addr_format;
+	} else {
+		conf_ok(rc);
+	}
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	return format;
+}
+
+bool conf_names_are_ip(void)
+{
+	uint32_t format = conf_format();
+
+	return format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
+}
+
+void conf_need_ip_names(void)
+{
+	if (!conf_names_are_ip())
+		conf_not_offered("names that are IP addresses");
+}
+
+struct fi_info *conf_hints(void)
+{
+	return hints_of(conf_format());
 }
 
 static void open_queues(struct conf_node *node, const struct conf_options *options)
@@ -60,7 +156,11 @@ static void open_queues(struct conf_node *node, const struct conf_options *optio
 		.wait_obj = options->wait_obj,
 	};
 
-	conf_ok(fi_cq_open(node->domain, &attr, &node->txcq, node));
+	int rc = fi_cq_open(node->domain, &attr, &node->txcq, node);
+
+	if (rc == -FI_ENOSYS && attr.wait_obj)
+		conf_not_offered("completion queues to wait on");
+	conf_ok(rc);
 	node->rxcq = node->txcq;
 	if (options->separate_cqs)
 		conf_ok(fi_cq_open(node->domain, &attr, &node->rxcq, node));
@@ -89,6 +189,7 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	};
 	const char *source = options->source ? options->source : conf_node_name();
 	struct fi_info *hints = conf_hints();
+	int rc;
 
 	memset(node, 0, sizeof(*node));
 	hints->caps |= options->caps;
@@ -97,9 +198,14 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	hints->domain_attr->av_type = options->av_type;
 	hints->domain_attr->tclass = options->domain_tclass;
 	hints->tx_attr->tclass = options->tclass;
-	conf_ok(fi_getinfo(CONF_VERSION, *source ? source : NULL, NULL, *source ? FI_SOURCE : 0,
-			   hints, &node->info));
+	if (!conf_names_are_ip())
+		source = "";
+	rc = fi_getinfo(CONF_VERSION, *source ? source : NULL, NULL, *source ? FI_SOURCE : 0, hints,
+			&node->info);
 	fi_freeinfo(hints);
+	if (rc == -FI_ENODATA && (options->caps || options->progress || options->av_type))
+		conf_not_offered("capabilities, progress or address vectors as asked for");
+	conf_ok(rc);
 	conf_ok(fi_fabric(node->info->fabric_attr, &node->fabric, node));
 	conf_ok(fi_domain(node->fabric, node->info, &node->domain, node));
 	conf_ok(fi_av_open(node->domain, &av_attr, &node->av, node));

@@ -7,7 +7,12 @@
  *   FABTEST_PROV="tcp;ofi_rxm" fabtests/conf/conf_msg
  *
  * Without FABTEST_PROV it is rvcm, as built here, on the loopback device. FABTEST_NODE is the
- * address to be at instead of 127.0.0.1; one with a colon makes it IPv6.
+ * address to be at instead of 127.0.0.1; one with a colon makes it IPv6. FABTEST_LEFT_OUT names
+ * tests that are not run, with blanks in between; "2:name" is meant for libfabric 2 alone.
+ *
+ * What another provider does not offer is skipped, which fi_getinfo or an error code tells, never
+ * the provider's name; what it offers and gets wrong is listed in peers.txt, and left out by
+ * peers.sh (make check-conf-peers).
  */
 #ifndef RVCM_FABTESTS_CONF_H
 #define RVCM_FABTESTS_CONF_H
@@ -37,14 +42,22 @@ bool conf_is_rvcm(void);
 const char *conf_node_name(void);
 
 /*
- * For what the man pages ask for and Debian's tcp;ofi_rxm gets wrong: the rest of the test is
- * skipped there.
+ * Run a table of tests as a program; returns the exit status. The same as
+ * cmocka_run_group_tests_name, but for FABTEST_LEFT_OUT.
  */
-#define conf_beyond_rxm()            \
-	do {                         \
-		if (!conf_is_rvcm()) \
-			skip();      \
-	} while (0)
+int conf_run(const char *name, const struct CMUnitTest *tests, size_t n);
+#define conf_run_tests(name, tests) conf_run(name, tests, sizeof(tests) / sizeof((tests)[0]))
+
+/*
+ * The provider does not offer this: skip the rest of the test, and say why. rvcm offers all that is
+ * tested here: there it is a failure.
+ */
+void conf_not_offered(const char *what);
+
+/* The format of names; skipped as above if they are not IP addresses and ports. */
+uint32_t conf_format(void);
+bool conf_names_are_ip(void);
+void conf_need_ip_names(void);
 
 /* Hints that every reliable datagram provider can meet; fi_freeinfo them. */
 struct fi_info *conf_hints(void);

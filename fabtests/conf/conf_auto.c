@@ -48,7 +48,6 @@ static void messages_arrive_by_themselves(void **state)
 	struct conf_pair pair;
 
 	(void)state;
-	conf_beyond_rxm(); /* libfabric's own tcp says AUTO and has no thread */
 	conf_pair_open(&pair, &automatic);
 	for (uint32_t i = 0; i < 4; i++) {
 		uint8_t *out = malloc(sizes[i]), *in = calloc(1, sizes[i]);
@@ -107,7 +106,6 @@ static void bursts_leave_by_themselves(void **state)
 	struct conf_pair pair;
 
 	(void)state;
-	conf_beyond_rxm();
 	conf_pair_open(&pair, &automatic);
 	burst(&pair, MANY, 1);
 	for (int count = 1; count < 40; count++)
@@ -123,7 +121,6 @@ static void descriptors_speak_by_themselves(void **state)
 	uint8_t *out = malloc(LONG_BYTES), *in = malloc(LONG_BYTES);
 
 	(void)state;
-	conf_beyond_rxm();
 	conf_pair_open(&pair, &automatic);
 	for (int round = 0; round < 20; round++) {
 		struct conf_node *nodes[] = { &pair.a, &pair.b };
@@ -155,7 +152,6 @@ static void sleepers_are_woken(void **state)
 	char in;
 
 	(void)state;
-	conf_beyond_rxm();
 	conf_pair_open(&pair, &automatic);
 	for (int i = 0; i < 300; i++) {
 		struct conf_node *to = i % 2 ? &pair.a : &pair.b, *from = i % 2 ? &pair.b : &pair.a;
@@ -253,5 +249,5 @@ int main(void)
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("auto", tests, NULL, NULL);
+	return conf_run_tests("auto", tests);
 }

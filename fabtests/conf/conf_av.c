@@ -37,6 +37,7 @@ static void what_goes_in_comes_out(void **state)
 	fi_addr_t numbers[3];
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &plain);
 	for (int i = 0; i < 3; i++)
 		sins[i] = address(0x0a000001 + (uint32_t)i, (uint16_t)(1000 + i));
@@ -53,6 +54,7 @@ static void a_table_counts_from_zero(void **state)
 	struct conf_node node;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &options);
 	for (int i = 0; i < 4; i++)
 		sins[i] = address(0x0a000001, (uint16_t)(2000 + i));
@@ -71,6 +73,7 @@ static void a_map_works_too(void **state)
 	fi_addr_t number;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &options);
 	assert_int_equal(fi_av_insert(node.av, &sin, 1, &number, 0, NULL), 1);
 	expect(node.av, number, &sin);
@@ -85,6 +88,7 @@ static void many_addresses_fit(void **state)
 	struct conf_node node;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &plain);
 	for (size_t i = 0; i < count; i++)
 		sins[i] = address(0x0a000001 + (uint32_t)(i / 100), (uint16_t)(3000 + i % 100));
@@ -104,6 +108,7 @@ static void removed_addresses_can_be_inserted_again(void **state)
 	fi_addr_t first, second, again;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &plain);
 	assert_int_equal(fi_av_insert(node.av, &sin, 1, &first, 0, NULL), 1);
 	assert_int_equal(fi_av_insert(node.av, &other, 1, &second, 0, NULL), 1);
@@ -122,6 +127,7 @@ static void names_and_services_are_looked_up(void **state)
 	fi_addr_t number;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &plain);
 	assert_int_equal(fi_av_insertsvc(node.av, "127.0.0.1", "4711", &number, 0, NULL), 1);
 	expect(node.av, number, &sin);
@@ -137,6 +143,7 @@ static void a_lookup_says_how_much_room_it_needs(void **state)
 	fi_addr_t number;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &plain);
 	assert_int_equal(fi_av_insert(node.av, &sin, 1, &number, 0, NULL), 1);
 	conf_ok(fi_av_lookup(node.av, number, small, &len));
@@ -154,6 +161,7 @@ static void addresses_print(void **state)
 	size_t len = sizeof(text), small_len = sizeof(small);
 
 	(void)state;
+	conf_need_ip_names();
 	conf_open(&node, &plain);
 	assert_ptr_equal(fi_av_straddr(node.av, &sin, text, &len), text);
 	assert_non_null(strstr(text, "10.0.0.1:4002"));
@@ -170,7 +178,6 @@ static void a_vector_in_use_cannot_be_closed(void **state)
 	struct conf_node node;
 
 	(void)state;
-	conf_beyond_rxm(); /* frees what is in use */
 	conf_open(&node, &plain);
 	assert_int_equal(fi_close(&node.av->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&node.txcq->fid), -FI_EBUSY);
@@ -218,5 +225,5 @@ int main(void)
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("av", tests, NULL, NULL);
+	return conf_run_tests("av", tests);
 }

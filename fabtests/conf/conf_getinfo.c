@@ -19,7 +19,8 @@ static void plain_hints_are_met(void **state)
 	(void)state;
 	conf_ok(ask(hints, &info));
 	for (struct fi_info *i = info; i; i = i->next) {
-		assert_string_equal(i->fabric_attr->prov_name, conf_provider());
+		/* fi_fabric(3): what is layered over a provider bears its name too */
+		assert_non_null(strstr(i->fabric_attr->prov_name, conf_provider()));
 		assert_non_null(i->fabric_attr->name);
 		assert_non_null(i->domain_attr->name);
 		assert_int_equal(i->ep_attr->type, FI_EP_RDM);
@@ -40,10 +41,10 @@ static void the_address_format_is_honoured(void **state)
 	struct fi_info *hints = conf_hints(), *info;
 
 	(void)state;
-	conf_beyond_rxm();
+	conf_need_ip_names();
 	conf_ok(ask(hints, &info));
 	for (struct fi_info *i = info; i; i = i->next) {
-		assert_int_equal(i->addr_format, FI_SOCKADDR_IN);
+		assert_int_equal(i->addr_format, hints->addr_format);
 		assert_int_equal(i->src_addrlen, sizeof(struct sockaddr_in));
 	}
 	fi_freeinfo(info);
@@ -191,7 +192,6 @@ static void impossible_hints_are_refused(void **state)
 static void names_that_nobody_has_are_refused(void **state)
 {
 	(void)state;
-	conf_beyond_rxm();
 	all_are_refused(nowhere, sizeof(nowhere) / sizeof(nowhere[0]));
 }
 
@@ -230,6 +230,7 @@ static void node_and_service_are_the_source(void **state)
 	const struct sockaddr_in *sin;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_ok(fi_getinfo(CONF_VERSION, "127.0.0.1", "5017", FI_SOURCE, hints, &info));
 	for (struct fi_info *i = info; i; i = i->next) {
 		sin = i->src_addr;
@@ -248,6 +249,7 @@ static void node_and_service_are_the_destination(void **state)
 	const struct sockaddr_in *sin;
 
 	(void)state;
+	conf_need_ip_names();
 	conf_ok(fi_getinfo(CONF_VERSION, "127.0.0.1", "5018", FI_NUMERICHOST, hints, &info));
 	for (struct fi_info *i = info; i; i = i->next) {
 		sin = i->dest_addr;
@@ -267,6 +269,7 @@ static void addresses_may_be_hints(void **state)
 	struct fi_info *hints = conf_hints(), *info;
 
 	(void)state;
+	conf_need_ip_names();
 	sin[0].sin_family = sin[1].sin_family = AF_INET;
 	sin[0].sin_addr.s_addr = sin[1].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	sin[0].sin_port = htons(5019);
@@ -288,7 +291,7 @@ static void a_source_that_nobody_has_is_refused(void **state)
 	struct fi_info *hints = conf_hints(), *info = NULL;
 
 	(void)state;
-	conf_beyond_rxm();
+	conf_need_ip_names();
 	/* TEST-NET-3, RFC 5737 */
 	assert_int_equal(fi_getinfo(CONF_VERSION, "203.0.113.77", NULL, FI_SOURCE | FI_NUMERICHOST,
 				    hints, &info),
@@ -302,7 +305,7 @@ static void names_are_not_resolved_if_numeric_is_asked_for(void **state)
 	struct fi_info *hints = conf_hints(), *info = NULL;
 
 	(void)state;
-	conf_beyond_rxm();
+	conf_need_ip_names();
 	assert_int_not_equal(fi_getinfo(CONF_VERSION, "localhost", NULL, FI_SOURCE | FI_NUMERICHOST,
 					hints, &info),
 			     0);
@@ -389,5 +392,5 @@ int main(void)
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("getinfo", tests, NULL, NULL);
+	return conf_run_tests("getinfo", tests);
 }

@@ -197,5 +197,5 @@ int main(void)
 
 	conf_provider();
 	setenv("FI_RVCM_LINGER", "100", 0); /* ms: peers in this very thread cannot answer */
-	return cmocka_run_group_tests_name("many", tests, NULL, NULL);
+	return conf_run_tests("many", tests);
 }

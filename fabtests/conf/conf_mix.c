@@ -356,5 +356,5 @@ int main(void)
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("mix", tests, NULL, NULL);
+	return conf_run_tests("mix", tests);
 }

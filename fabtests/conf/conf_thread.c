@@ -282,5 +282,5 @@ int main(void)
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("thread", tests, NULL, NULL);
+	return conf_run_tests("thread", tests);
 }

@@ -235,7 +235,7 @@ static int run(void)
 		cmocka_unit_test(accepting_waits_for_a_descriptor),
 	};
 
-	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+	return conf_run_tests("limits", tests);
 }
 
 /* What was caught, for people. */

@@ -113,5 +113,5 @@ int main(void)
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
+	return conf_run_tests("progress", tests);
 }

@@ -6,6 +6,7 @@
 #include "conf/conf.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <rdma/fi_atomic.h>
@@ -292,6 +293,101 @@ static void many_endpoints_in_a_domain(void **state)
 	conf_close(&node);
 }
 
+/* fi_cq(3): "if FI_WAIT_NONE is specified, the application may not call fi_cq_sread". */
+static void waiting_needs_a_wait_object(void **state)
+{
+	struct fi_cq_tagged_entry entry;
+	enum fi_wait_obj kind = FI_WAIT_FD;
+	struct conf_node node;
+	struct fid *fids[1];
+	int fd;
+
+	(void)state;
+	conf_open(&node, &plain);
+	fids[0] = &node.txcq->fid;
+	conf_ok(fi_control(fids[0], FI_GETWAITOBJ, &kind));
+	assert_int_equal(kind, FI_WAIT_NONE);
+	assert_int_equal(fi_control(fids[0], FI_GETWAIT, &fd), -FI_EINVAL);
+	assert_int_equal(fi_trywait(node.fabric, fids, 1), -FI_EINVAL);
+	assert_int_equal(fi_cq_sread(node.txcq, &entry, 1, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_cq_signal(node.txcq), -FI_EINVAL);
+	conf_close(&node);
+}
+
+static void nonsense_is_no_name(void **state)
+{
+	struct conf_node node;
+	struct fid_ep *ep;
+	uint8_t bad[64];
+
+	(void)state;
+	conf_open(&node, &plain);
+	conf_ok(fi_endpoint(node.domain, node.info, &ep, NULL));
+	memcpy(bad, node.name, sizeof(bad));
+	assert_int_equal(fi_setname(&ep->fid, NULL, node.name_size), -FI_EINVAL);
+	assert_int_equal(fi_setname(&ep->fid, bad, node.name_size - 1), -FI_EINVAL);
+	((struct sockaddr *)bad)->sa_family = AF_UNIX;
+	assert_int_equal(fi_setname(&ep->fid, bad, node.name_size), -FI_EINVAL);
+	conf_ok(fi_close(&ep->fid));
+	/* too late */
+	assert_int_equal(fi_setname(&node.ep->fid, node.name, node.name_size), -FI_EOPBADSTATE);
+	conf_close(&node);
+}
+
+static void an_option_has_its_length(void **state)
+{
+	size_t min = 0, len = 4;
+	struct conf_node node;
+
+	(void)state;
+	conf_open(&node, &plain);
+	assert_int_equal(
+		fi_getopt(&node.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, &len),
+		-FI_ETOOSMALL);
+	assert_int_equal(fi_setopt(&node.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, 4),
+			 -FI_EINVAL);
+	conf_close(&node);
+}
+
+static void a_shared_buffer_is_one_piece(void **state)
+{
+	struct conf_options multi = { .caps = FI_MULTI_RECV };
+	struct conf_node node;
+	char in[2];
+	struct iovec iov[2] = { { &in[0], 1 }, { &in[1], 1 } };
+	struct fi_context2 context;
+	struct fi_msg msg = {
+		.msg_iov = iov, .iov_count = 2, .addr = FI_ADDR_UNSPEC, .context = &context
+	};
+	struct fi_msg_tagged tagged = {
+		.msg_iov = iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = &context
+	};
+
+	(void)state;
+	conf_open(&node, &multi);
+	assert_int_equal(fi_recvmsg(node.ep, &msg, FI_MULTI_RECV), -FI_EINVAL);
+	assert_int_equal(fi_trecvmsg(node.ep, &tagged, FI_MULTI_RECV), -FI_EOPNOTSUPP);
+	conf_close(&node);
+}
+
+static void inject_has_a_limit(void **state)
+{
+	struct conf_node node;
+	fi_addr_t self;
+	uint8_t *out;
+	size_t size;
+
+	(void)state;
+	conf_open(&node, &plain);
+	self = conf_insert(&node, &node);
+	size = node.info->tx_attr->inject_size;
+	out = calloc(1, size + 1);
+	assert_int_equal(fi_tinject(node.ep, out, size + 1, self, 1), -FI_EMSGSIZE);
+	assert_int_equal(fi_inject(node.ep, out, size + 1, self), -FI_EMSGSIZE);
+	free(out);
+	conf_close(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,8 +402,13 @@ int main(void)
 		cmocka_unit_test(the_order_of_life_is_kept),
 		cmocka_unit_test(a_port_can_be_had_once),
 		cmocka_unit_test(many_endpoints_in_a_domain),
+		cmocka_unit_test(waiting_needs_a_wait_object),
+		cmocka_unit_test(nonsense_is_no_name),
+		cmocka_unit_test(an_option_has_its_length),
+		cmocka_unit_test(a_shared_buffer_is_one_piece),
+		cmocka_unit_test(inject_has_a_limit),
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("refuse", tests, NULL, NULL);
+	return conf_run_tests("refuse", tests);
 }

@@ -138,5 +138,5 @@ int main(void)
 	};
 
 	conf_provider();
-	return cmocka_run_group_tests_name("tclass", tests, NULL, NULL);
+	return conf_run_tests("tclass", tests);
 }
