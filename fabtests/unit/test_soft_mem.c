@@ -205,6 +205,30 @@ static void each_allocation_fails_once(bool pooled)
 	assert_true(n > 10);
 }
 
+/* What was needed for the traffic is given back when there has been none for a while. */
+static void a_quiet_device_keeps_no_buffers(void **state)
+{
+	struct life *l = test_calloc(1, sizeof(*l));
+	struct rvcm_dev_wc wc;
+	size_t before, busy;
+
+	(void)state;
+	assert_int_equal(open_all(l, true), 0);
+	assert_int_equal(connect_all(l), 0);
+	before = failmem_bytes();
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(exchange(l), 0);
+	busy = failmem_bytes();
+	for (int i = 0; i < 10000; i++)
+		assert_int_equal(l->ops->cq_poll(l->cq, &wc, 1), 0);
+	assert_true(busy > before + BIG);
+	assert_true(failmem_bytes() < before + 8192);
+	assert_int_equal(exchange(l), 0);
+	close_all(l);
+	assert_int_equal(failmem_outstanding(), 0);
+	test_free(l);
+}
+
 static void with_a_pool(void **state)
 {
 	(void)state;
@@ -220,6 +244,7 @@ static void with_a_shared_queue(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_quiet_device_keeps_no_buffers),
 		cmocka_unit_test(with_a_pool),
 		cmocka_unit_test(with_a_shared_queue),
 	};

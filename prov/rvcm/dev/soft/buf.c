@@ -66,7 +66,7 @@ struct rvcm_soft_buf *rvcm_soft_buf_reopen(struct rvcm_soft_bufs *bufs)
 	return buf;
 }
 
-void rvcm_soft_buf_fini(struct rvcm_soft_bufs *bufs)
+void rvcm_soft_buf_trim(struct rvcm_soft_bufs *bufs)
 {
 	while (bufs->free) {
 		struct rvcm_soft_buf *buf = bufs->free;

@@ -456,7 +456,25 @@ int rvcm_soft_cq_arm(struct rvcm_dev_cq *base, bool solicited_only)
 	if (!rc)
 		rc = cq_prepare(cq);
 	cq->armed = !rc;
+	/* Who goes to sleep a few times in a row, and is woken for nothing, is quiet as well. */
+	if (cq->idle < RVCM_SOFT_CQ_QUIET - RVCM_SOFT_CQ_QUIET / 8)
+		cq->idle += RVCM_SOFT_CQ_QUIET / 8 - 1;
 	return rc;
+}
+
+/* It has been quiet: a device that is not used needs no buffers. */
+static __attribute__((noinline)) void cq_trim(struct rvcm_soft_cq *cq)
+{
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &cq->qps) {
+		struct rvcm_soft_qp *qp = rvcm_list_entry(node, struct rvcm_soft_qp, cq_node);
+
+		rvcm_soft_rx_trim(qp);
+		if (qp->pool)
+			rvcm_soft_pool_trim(qp->pool);
+	}
+	rvcm_soft_buf_trim(&rvcm_soft_dev_of(cq->base.dev)->bufs);
 }
 
 int rvcm_soft_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
@@ -468,9 +486,14 @@ int rvcm_soft_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 		cq_progress(cq);
 	while (got < n && cq_pop(cq, &wc[got]))
 		got++;
-	if (got)
+	if (got) {
 		cq->armed = false;
-	else if (RVCM_SOFT_UNLIKELY(cq->armed))
+		cq->idle = 0;
+		return got;
+	}
+	if (RVCM_SOFT_UNLIKELY(cq->armed))
 		(void)cq_prepare(cq); /* this poll may have found what to wait for */
+	if (RVCM_SOFT_UNLIKELY(++cq->idle == RVCM_SOFT_CQ_QUIET))
+		cq_trim(cq);
 	return got;
 }

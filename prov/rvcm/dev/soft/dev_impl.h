@@ -64,7 +64,8 @@ void rvcm_soft_buf_leave(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf,
 void rvcm_soft_buf_released(struct rvcm_soft_bufs *bufs, struct rvcm_soft_buf *buf);
 /* The open buffer, to be read into from fill on; NULL = there is none. */
 struct rvcm_soft_buf *rvcm_soft_buf_reopen(struct rvcm_soft_bufs *bufs);
-void rvcm_soft_buf_fini(struct rvcm_soft_bufs *bufs);
+/* Give back what is not in use; at the end that is all. */
+void rvcm_soft_buf_trim(struct rvcm_soft_bufs *bufs);
 
 /* -- the device (soft.c) -------------------------------------------------------------------- */
 

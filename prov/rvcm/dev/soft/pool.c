@@ -34,7 +34,7 @@ int rvcm_soft_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *a
 	return 0;
 }
 
-static void pool_free(struct rvcm_soft_pool *pool)
+void rvcm_soft_pool_trim(struct rvcm_soft_pool *pool)
 {
 	while (pool->free) {
 		struct rvcm_soft_buf *buf = pool->free;
@@ -42,6 +42,11 @@ static void pool_free(struct rvcm_soft_pool *pool)
 		pool->free = buf->next;
 		rvcm_mem_free(buf);
 	}
+}
+
+static void pool_free(struct rvcm_soft_pool *pool)
+{
+	rvcm_soft_pool_trim(pool);
 	rvcm_mem_free(pool);
 }
 

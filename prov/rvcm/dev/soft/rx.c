@@ -435,6 +435,21 @@ static ssize_t rx_read_plain(struct rvcm_soft_qp *qp, size_t *asked)
 	return n;
 }
 
+/*
+ * Is there still nothing for a QP that has been quiet, and so has no buffer? (An error of the
+ * socket is told once: it is taken here.)
+ */
+static __attribute__((noinline)) bool rx_quiet(struct rvcm_soft_qp *qp)
+{
+	char c;
+
+	if (recv(qp->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
+		return false;
+	if (errno != EAGAIN && errno != EINTR)
+		rx_end(qp, errno);
+	return true;
+}
+
 /* Read once. True: the socket may have more. */
 static bool rx_read(struct rvcm_soft_qp *qp)
 {
@@ -442,6 +457,8 @@ static bool rx_read(struct rvcm_soft_qp *qp)
 	size_t asked = 0;
 	ssize_t n;
 
+	if (RVCM_SOFT_UNLIKELY(qp->cq->idle >= RVCM_SOFT_CQ_QUIET) && !rx->buf && rx_quiet(qp))
+		return false;
 	if (rx_move(qp, RX_HEADER_PEEK))
 		return false;
 	if (RVCM_SOFT_UNLIKELY(rx->direct) && !rx_sink_stands(qp)) {
@@ -490,6 +507,12 @@ void rvcm_soft_rx_service(struct rvcm_soft_qp *qp)
 	}
 	for (int i = 0; i < RX_ROUNDS_MAX && rx_read(qp); i++)
 		;
+}
+
+void rvcm_soft_rx_trim(struct rvcm_soft_qp *qp)
+{
+	if (qp->rx.w == qp->rx.r)
+		rx_empty(qp);
 }
 
 void rvcm_soft_rx_drop(struct rvcm_soft_qp *qp)

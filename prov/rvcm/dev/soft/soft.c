@@ -97,7 +97,7 @@ static void soft_close(struct rvcm_dev *base)
 	rvcm_soft_silence_fini(dev);
 	rvcm_timer_queue_fini(&dev->timers);
 	soft_close_fds(dev);
-	rvcm_soft_buf_fini(&dev->bufs);
+	rvcm_soft_buf_trim(&dev->bufs);
 	rvcm_soft_key_table_fini(&dev->keys);
 	rvcm_lock_fini(&dev->lock);
 	rvcm_mem_free(dev);

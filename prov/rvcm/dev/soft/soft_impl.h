@@ -11,7 +11,8 @@
  * detach; control may shut it down meanwhile, which data sees as the stream's end.
  *
  * Buffers (struct rvcm_soft_buf) are of one size, counted, and shared by all QPs through a free
- * list, last in, first out: an idle QP holds none, a busy one finds it warm in the cache.
+ * list, last in, first out: an idle QP holds none, a busy one finds it warm in the cache. When
+ * nothing has come for a while the list is emptied (cq.c).
  */
 #ifndef RVCM_DEV_SOFT_SOFT_IMPL_H
 #define RVCM_DEV_SOFT_SOFT_IMPL_H
@@ -37,6 +38,8 @@ struct rvcm_soft_cqe {
 	struct rvcm_soft_qp *qp;
 };
 
+#define RVCM_SOFT_CQ_QUIET 4096u /* polls without news after which buffers are given back */
+
 struct rvcm_soft_cq {
 	struct rvcm_dev_cq base;
 	struct rvcm_soft_cqe *ring;
@@ -52,6 +55,7 @@ struct rvcm_soft_cq {
 	int kick_fd;        /* an eventfd in epfd */
 	int timer_fd;       /* a timerfd in epfd, -1 = not needed so far */
 	atomic_bool kicked; /* control wrote to kick_fd */
+	uint32_t idle;      /* polls that found nothing, one after the other */
 	bool epolled;       /* the QPs' sockets are in epfd */
 	bool armed;
 	bool polling;
@@ -107,6 +111,8 @@ void rvcm_soft_pool_release(struct rvcm_dev_pool *pool, void *rx);
 /* A buffer of message_bytes_max for a message in pieces; NULL = no memory. */
 struct rvcm_soft_buf *rvcm_soft_pool_get(struct rvcm_soft_pool *pool);
 void rvcm_soft_pool_put(struct rvcm_soft_pool *pool, struct rvcm_soft_buf *buf);
+/* Give back what is not in use. */
+void rvcm_soft_pool_trim(struct rvcm_soft_pool *pool);
 
 /* -- receive queues (rq.c, srq.c): data ----------------------------------------------------- */
 
@@ -360,6 +366,8 @@ struct rvcm_soft_rx {
 /* Read and take what is there. The QP may be dead and flushed afterwards. */
 void rvcm_soft_rx_service(struct rvcm_soft_qp *qp);
 void rvcm_soft_rx_drop(struct rvcm_soft_qp *qp);
+/* Nothing has come for a while: it needs no buffer. */
+void rvcm_soft_rx_trim(struct rvcm_soft_qp *qp);
 
 /*
  * Taking frames. open says where the payload goes; close follows when it is there. whole does both
