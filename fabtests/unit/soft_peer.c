@@ -104,6 +104,15 @@ struct rvcm_dev_wc soft_peer_wc(struct soft_peer *p)
 	return p->wcs[p->n_taken++];
 }
 
+void soft_peer_got(struct soft_peer *p)
+{
+	struct rvcm_dev_wc wc = soft_peer_wc(p);
+
+	assert_int_equal(wc.op, RVCM_DEV_OP_RECV);
+	assert_int_equal(wc.status, RVCM_STATUS_OK);
+	p->ops->rx_release(p->pool, wc.rx);
+}
+
 void soft_peer_drop(struct soft_peer *p)
 {
 	for (; p->n_taken < p->n_wcs; p->n_taken++)

@@ -72,6 +72,8 @@ void soft_peer_pump(struct soft_peer *p);
 const struct rvcm_dev_event *soft_peer_event(struct soft_peer *p, enum rvcm_dev_event_type type);
 struct rvcm_dev_wc soft_peer_wc(struct soft_peer *p);
 
+/* The next completion is of a message, which is given back. */
+void soft_peer_got(struct soft_peer *p);
 /* Gives back all messages that came and were not taken. */
 void soft_peer_drop(struct soft_peer *p);
 
