@@ -314,7 +314,8 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 	rvcm_lock_release(&av->domain->lock);
 	if (!name)
 		return -FI_EINVAL;
-	memcpy(addr, &out, *addrlen < size ? *addrlen : size);
+	if (*addrlen)
+		memcpy(addr, &out, *addrlen < size ? *addrlen : size);
 	*addrlen = size;
 	return 0;
 }

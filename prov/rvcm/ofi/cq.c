@@ -155,20 +155,39 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_readfrom(fid, buf, count, NULL);
 }
 
+/* A text is one in any room, and in none that it does not fill: see cq_strerror. */
+static size_t copy_text(char *room, size_t room_size, const char *text, size_t size)
+{
+	if (size > room_size)
+		size = room_size;
+	if (size)
+		memcpy(room, text, size);
+	room[size ? size - 1 : 0] = 0;
+	return size;
+}
+
+static size_t copy_address(char *room, size_t room_size, const char *address, size_t size)
+{
+	if (size > room_size)
+		size = room_size;
+	if (size)
+		memcpy(room, address, size);
+	return size;
+}
+
 /*
  * err_data is the cause, for people, or an address. It goes into the application's buffer if there
  * is one, else it stays in ours until the next call (fi_cq(3), err_data_size).
  */
 static void give_data(struct rvcm_cq *cq, struct fi_cq_err_entry *out)
 {
+	bool address = out->prov_errno == RVCM_STATUS_SOURCE_UNKNOWN;
 	size_t size = cq->given ? cq->given->bytes : 0;
 	char *data = size ? cq->given->data : NULL;
 
 	if (out->err_data_size && out->err_data && !cq->err_data_owned) {
-		if (size > out->err_data_size)
-			size = out->err_data_size;
-		if (size)
-			memcpy(out->err_data, data, size);
+		size = address ? copy_address(out->err_data, out->err_data_size, data, size)
+			       : copy_text(out->err_data, out->err_data_size, data, size);
 	} else {
 		out->err_data = data;
 	}
@@ -204,13 +223,17 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 	return n;
 }
 
+/*
+ * err_data is what readerr gave: a text that ends, if need be in the application's own buffer,
+ * which is empty if there was nothing to add; or an address, which is none of ours to print.
+ */
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
 			       size_t len)
 {
 	const char *text = err_data;
 
 	(void)fid;
-	if (!text || prov_errno == RVCM_STATUS_SOURCE_UNKNOWN)
+	if (prov_errno == RVCM_STATUS_SOURCE_UNKNOWN || !text || !*text)
 		text = rvcm_status_text((enum rvcm_status)prov_errno);
 	if (!buf || !len)
 		return text;

@@ -21,6 +21,7 @@
 #include "ofi/cq.h"
 #include "ofi/devices.h"
 #include "ofi/endpoint.h"
+#include "ofi/hints.h"
 #include "ofi/jobkey.h"
 #include "ofi/region.h"
 #include "ofi/nosys.h"
@@ -193,6 +194,17 @@ static const struct fi_ops_domain domain_ops = {
 	.endpoint2 = rvcm_nosys_endpoint2,
 };
 
+int rvcm_domain_check(const struct rvcm_domain *domain, const struct fi_info *info,
+		      const char *what)
+{
+	char why[RVCM_HINTS_WHY_MAX];
+
+	if (rvcm_hints_met(info, &domain->offer.info, why))
+		return 0;
+	rvcm_warn(RVCM_LOG_DOMAIN, "%s on device %s: %s", what, domain->device.attr.name, why);
+	return -FI_EINVAL;
+}
+
 static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 		       const struct rvcm_params *params)
 {
@@ -210,7 +222,12 @@ static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 
 		device = rvcm_devices_find(devices, n, info->domain_attr->name, &src);
 		rc = n < 0 ? n : -ENODEV;
-		if (device)
+		if (device) {
+			domain->device = *device;
+			rvcm_offer_init(&domain->offer, &domain->device, params);
+			rc = rvcm_domain_check(domain, info, "domain");
+		}
+		if (!rc)
 			rc = rvcm_devices_open(device, params, rvcm_tclass_dscp(domain->tclass),
 					       &domain->dev);
 		if (!rc)

@@ -21,6 +21,7 @@
 #include "base/lock.h"
 #include "ofi/control.h"
 #include "ofi/fabric.h"
+#include "ofi/offer.h"
 #include "proto/proto.h"
 
 struct rvcm_progress;
@@ -33,6 +34,8 @@ struct rvcm_domain {
 	struct rvcm_engine *engine;   /* under lock */
 	struct rvcm_carrier *carrier; /* the engine's */
 	struct rvcm_dev *dev;
+	struct rvcm_device device; /* what dev was opened as */
+	struct rvcm_offer offer;   /* all that it can do */
 	struct rvcm_control control;
 	struct rvcm_progress *progress; /* FI_PROGRESS_AUTO, or NULL */
 	struct rvcm_list sleepers;      /* struct rvcm_sleeper, under lock */
@@ -56,6 +59,14 @@ struct rvcm_sleeper {
 /* fi_domain(3). */
 int rvcm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		     void *context);
+
+/*
+ * Does an info that the application hands in, to open an object called what, ask for no more than
+ * is offered? -FI_EINVAL, with the reason at warn level, if it does: it may not be what fi_getinfo
+ * gave.
+ */
+int rvcm_domain_check(const struct rvcm_domain *domain, const struct fi_info *info,
+		      const char *what);
 
 /* Wake one sleeper; it is off the list then. Under lock. */
 void rvcm_domain_wake(struct rvcm_sleeper *sleeper);

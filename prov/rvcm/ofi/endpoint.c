@@ -139,6 +139,13 @@ static int set_flags(struct rvcm_endpoint *ep)
 	return rc;
 }
 
+static const char *why_not(int err, char buf[RVCM_LIMIT_TEXT_MAX])
+{
+	if (err == FI_ENOSPC)
+		return "its domain has as many as one can have (ep_cnt of fi_domain(3))";
+	return rvcm_limit_text(err, buf);
+}
+
 static int endpoint_enable(struct rvcm_endpoint *ep)
 {
 	struct rvcm_ep_attr attr = {
@@ -164,6 +171,8 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 		return rc;
 	rvcm_lock_acquire(&ep->domain->lock);
 	rc = rvcm_ep_open(&attr, &ep->ep);
+	if (rc == -EBUSY)
+		rc = -FI_ENOSPC; /* all slots are */
 	if (!rc) {
 		ep->name = *rvcm_ep_name(ep->ep);
 		ep->tx.beyond = rvcm_ep_parted(ep->ep);
@@ -172,7 +181,7 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 	rvcm_lock_release(&ep->domain->lock);
 	rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL, "endpoint %s: %s",
 		 rvcm_addr_format(&ep->name, text, sizeof(text)),
-		 rc ? rvcm_limit_text(-rc, why) : "enabled");
+		 rc ? why_not(-rc, why) : "enabled");
 	if (rc)
 		return rc;
 	if (ep->caps & FI_MSG)
@@ -330,18 +339,13 @@ static int check_info(const struct rvcm_domain *domain, const struct fi_info *in
 		return -FI_EINVAL;
 	if (info->caps & ~RVCM_OFFER_CAPS || info->mode & FI_MSG_PREFIX)
 		return -FI_EOPNOTSUPP;
-	if (info->tx_attr && (info->tx_attr->size > domain->tx_size ||
-			      info->tx_attr->inject_size > RVCM_OFFER_INJECT_MAX))
-		return -FI_EINVAL;
-	if (info->rx_attr && info->rx_attr->size > domain->rx_size)
-		return -FI_EINVAL;
 	if (rvcm_tclass_of(info) && rvcm_tclass_of(info) != domain->tclass) {
 		rvcm_warn(RVCM_LOG_EP_CTRL,
 			  "endpoint: traffic class %u is not its domain's, which is %u",
 			  rvcm_tclass_of(info), domain->tclass);
 		return -FI_EINVAL;
 	}
-	return 0;
+	return rvcm_domain_check(domain, info, "endpoint");
 }
 
 static void init_sides(struct rvcm_endpoint *ep, const struct fi_info *info)

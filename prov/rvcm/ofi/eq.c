@@ -35,12 +35,18 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct eq *eq = (struct eq *)fid;
 
-	if (command != FI_GETWAIT)
+	switch (command) {
+	case FI_GETWAIT:
+		if (eq->event < 0)
+			return -FI_EINVAL;
+		*(int *)arg = eq->event;
+		return 0;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = eq->event < 0 ? FI_WAIT_NONE : FI_WAIT_FD;
+		return 0;
+	default:
 		return -FI_ENOSYS;
-	if (eq->event < 0)
-		return -FI_EINVAL;
-	*(int *)arg = eq->event;
-	return 0;
+	}
 }
 
 static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
@@ -123,6 +129,8 @@ int rvcm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_
 	enum fi_wait_obj wait = attr ? attr->wait_obj : FI_WAIT_NONE;
 	struct eq *eq;
 
+	if (attr && attr->flags & ~(FI_WRITE | FI_AFFINITY))
+		return -FI_EBADFLAGS;
 	if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD)
 		return -FI_ENOSYS;
 	eq = rvcm_mem_zalloc(sizeof(*eq));

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fabric.h>
@@ -92,6 +93,16 @@ size_t rvcm_sockaddr_put(uint32_t format, const struct rvcm_addr *addr, union rv
 	return sizeof(out->in6);
 }
 
+/* A number beyond 16 bits would be cut to some other port by getaddrinfo(3) of glibc. */
+static bool port_fits(const char *service)
+{
+	char *end;
+
+	if (!service || *service < '0' || *service > '9')
+		return true;
+	return strtoul(service, &end, 10) <= UINT16_MAX || *end;
+}
+
 int rvcm_sockaddr_resolve(const char *node, const char *service, bool numeric, bool passive,
 			  struct rvcm_addr *addrs, int n)
 {
@@ -101,9 +112,14 @@ int rvcm_sockaddr_resolve(const char *node, const char *service, bool numeric, b
 		.ai_flags = (numeric ? AI_NUMERICHOST : 0) | (passive ? AI_PASSIVE : 0),
 	};
 	struct addrinfo *list, *ai;
-	int rc = getaddrinfo(node, service, &want, &list);
 	int count = 0;
+	int rc;
 
+	if (!port_fits(service)) {
+		rvcm_info(RVCM_LOG_FABRIC, "service %s: ports end at %u", service, UINT16_MAX);
+		return -ENODATA;
+	}
+	rc = getaddrinfo(node, service, &want, &list);
 	if (rc) {
 		rvcm_info(RVCM_LOG_FABRIC, "node %s, service %s: %s", node ? node : "(none)",
 			  service ? service : "(none)",
