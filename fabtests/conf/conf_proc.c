@@ -244,6 +244,35 @@ static void nobody_there_is_an_error(void **state)
 	close(fd);
 }
 
+/* One entry for all errors: what the provider has put there is not the application's buffer. */
+static void an_error_entry_is_used_again(void **state)
+{
+	struct conf_node node;
+	struct fi_cq_err_entry error = { .err_data = NULL };
+	struct fi_context2 sent[3];
+	uint8_t name[64];
+	fi_addr_t peer;
+	int fd;
+
+	(void)state;
+	conf_need_ip_names();
+	conf_open(&node, &plain);
+	fd = take_port(&node, name);
+	assert_int_equal(fi_av_insert(node.av, name, 1, &peer, 0, NULL), 1);
+	for (int i = 0; i < 3; i++) {
+		char text[256];
+
+		CONF_TRY(&node, fi_tsend(node.ep, "x", 1, NULL, peer, 1, &sent[i]));
+		conf_next_error(&node, &error);
+		assert_ptr_equal(error.op_context, &sent[i]);
+		assert_int_equal(error.err, FI_ECONNREFUSED);
+		fi_cq_strerror(node.txcq, error.prov_errno, error.err_data, text, sizeof(text));
+		assert_true(text[0] != 0);
+	}
+	conf_close(&node);
+	close(fd);
+}
+
 /* system(3), popen(3), a child that does nothing: neither side notices. */
 static void forks_do_no_harm(void **state)
 {
@@ -359,6 +388,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_killed_peer_is_reported),
 		cmocka_unit_test(a_busy_peer_is_not_dead),
 		cmocka_unit_test(nobody_there_is_an_error),
+		cmocka_unit_test(an_error_entry_is_used_again),
 		cmocka_unit_test(forks_do_no_harm),
 		cmocka_unit_test(a_child_may_start_anew),
 		cmocka_unit_test(a_child_can_close_what_was_busy),

@@ -145,7 +145,7 @@ void conf_wait_for(struct conf_node *node, int n)
 	}
 }
 
-void conf_expect_error(struct conf_node *node, struct fi_cq_err_entry *error)
+void conf_next_error(struct conf_node *node, struct fi_cq_err_entry *error)
 {
 	struct fi_cq_tagged_entry entry;
 	uint64_t deadline = conf_deadline();
@@ -154,8 +154,13 @@ void conf_expect_error(struct conf_node *node, struct fi_cq_err_entry *error)
 	while ((rc = fi_cq_read(node->txcq, &entry, 1)) == -FI_EAGAIN)
 		conf_not_late(deadline);
 	assert_int_equal(rc, -FI_EAVAIL);
-	memset(error, 0, sizeof(*error));
 	assert_int_equal(fi_cq_readerr(node->txcq, error, 0), 1);
+}
+
+void conf_expect_error(struct conf_node *node, struct fi_cq_err_entry *error)
+{
+	memset(error, 0, sizeof(*error));
+	conf_next_error(node, error);
 }
 
 void conf_exchange(struct conf_node *node, fi_addr_t peer, uint32_t first, uint32_t last)

@@ -65,6 +65,8 @@ void conf_wait_for(struct conf_node *node, int n);
 
 /* The next completion, which must be a failure. */
 void conf_expect_error(struct conf_node *node, struct fi_cq_err_entry *error);
+/* The same, read into *error as it is. */
+void conf_next_error(struct conf_node *node, struct fi_cq_err_entry *error);
 
 /* Both run this: messages of many sizes each way at once, every byte checked. */
 void conf_exchange(struct conf_node *node, fi_addr_t peer, uint32_t first, uint32_t last);

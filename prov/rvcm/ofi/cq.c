@@ -179,13 +179,13 @@ static size_t copy_address(char *room, size_t room_size, const char *address, si
  * err_data is the cause, for people, or an address. It goes into the application's buffer if there
  * is one, else it stays in ours until the next call (fi_cq(3), err_data_size).
  */
-static void give_data(struct rvcm_cq *cq, struct fi_cq_err_entry *out)
+static void give_data(struct rvcm_cq *cq, struct fi_cq_err_entry *out, bool has_buffer)
 {
 	bool address = out->prov_errno == RVCM_STATUS_SOURCE_UNKNOWN;
 	size_t size = cq->given ? cq->given->bytes : 0;
 	char *data = size ? cq->given->data : NULL;
 
-	if (out->err_data_size && out->err_data && !cq->err_data_owned) {
+	if (has_buffer) {
 		size = address ? copy_address(out->err_data, out->err_data_size, data, size)
 			       : copy_text(out->err_data, out->err_data_size, data, size);
 	} else {
@@ -199,11 +199,15 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 	struct rvcm_cq *cq = cq_of(fid);
 	struct rvcm_cq_entry *entry;
 	ssize_t n = -FI_EAGAIN;
+	bool has_buffer;
 
 	(void)flags;
 	rvcm_lock_acquire(&cq->domain->lock);
 	entry = oldest(cq);
 	if (entry && entry->status != RVCM_STATUS_OK) {
+		/* What it got from us last it may pass back: Open MPI uses one entry for all. */
+		has_buffer = out->err_data_size && out->err_data && !cq->err_data_owned &&
+			     !(cq->given && out->err_data == cq->given->data);
 		rvcm_mem_free(cq->given);
 		cq->given = entry->error;
 		out->op_context = entry->out.op_context;
@@ -215,7 +219,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 		out->olen = cq->given ? cq->given->overflow : 0;
 		out->err = entry->err;
 		out->prov_errno = (int)entry->status;
-		give_data(cq, out);
+		give_data(cq, out, has_buffer);
 		rvcm_ring_pop(&cq->ring);
 		n = 1;
 	}
