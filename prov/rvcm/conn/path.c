@@ -201,6 +201,7 @@ void rvcm_path_lose(struct rvcm_path_full *path, enum rvcm_status status)
 {
 	path->pub.up = false;
 	path->tx = NULL;
+	rvcm_list_del(&path->of_blocked);
 	path->down_due = true;
 	path->down_status = status;
 	rvcm_path_schedule(path);
@@ -261,6 +262,8 @@ int rvcm_path_run(struct rvcm_carrier *carrier)
 static void block(struct rvcm_path_full *path)
 {
 	path->blocked = true;
+	if (path->down_due)
+		return;
 	if (!path->out) {
 		rvcm_meet_want(path);
 		return;

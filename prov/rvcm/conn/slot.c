@@ -181,11 +181,11 @@ static bool has_left(struct rvcm_path_full *path)
 static bool paths_have_left(struct rvcm_slot *slot)
 {
 	struct rvcm_list *pos;
+	bool all = true;
 
 	rvcm_list_for_each (pos, &slot->paths)
-		if (!has_left(rvcm_list_entry(pos, struct rvcm_path_full, of_slot)))
-			return false;
-	return true;
+		all &= has_left(rvcm_list_entry(pos, struct rvcm_path_full, of_slot));
+	return all;
 }
 
 static bool conns_are_handed_over(struct rvcm_carrier *carrier)
