@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +239,8 @@ void kside_post(struct kside *k, enum ibv_wr_opcode opcode, struct ibv_mr *mr, s
 	must(ibv_post_send(k->id->qp, &wr, &bad), "ibv_post_send");
 }
 
-struct ibv_wc kside_wc(struct kside *k)
+/* The next that the CQ has. */
+static struct ibv_wc poll_wc(struct kside *k)
 {
 	struct ibv_wc wc;
 	struct ibv_cq *cq;
@@ -260,9 +262,48 @@ struct ibv_wc kside_wc(struct kside *k)
 	return wc;
 }
 
+/* The i-th of those that came early. */
+static struct ibv_wc take_early(struct kside *k, uint32_t i)
+{
+	struct ibv_wc wc = k->early[i];
+
+	k->n_early--;
+	memmove(k->early + i, k->early + i + 1, (k->n_early - i) * sizeof(wc));
+	return wc;
+}
+
+struct ibv_wc kside_wc(struct kside *k)
+{
+	return k->n_early ? take_early(k, 0) : poll_wc(k);
+}
+
+/* ibv_poll_cq(3): of one that failed the opcode is not valid. */
+static bool may_be(const struct ibv_wc *wc, enum ibv_wc_opcode opcode)
+{
+	return wc->status != IBV_WC_SUCCESS ||
+	       !(wc->opcode & IBV_WC_RECV) == !(opcode & IBV_WC_RECV);
+}
+
+static struct ibv_wc next_of_queue(struct kside *k, enum ibv_wc_opcode opcode)
+{
+	struct ibv_wc wc;
+
+	for (uint32_t i = 0; i < k->n_early; i++)
+		if (may_be(&k->early[i], opcode))
+			return take_early(k, i);
+	wc = poll_wc(k);
+	while (!may_be(&wc, opcode)) {
+		if (k->n_early == sizeof(k->early) / sizeof(k->early[0]))
+			kside_die("opcode %d does not come", opcode);
+		k->early[k->n_early++] = wc;
+		wc = poll_wc(k);
+	}
+	return wc;
+}
+
 struct ibv_wc kside_expect(struct kside *k, enum ibv_wc_opcode opcode)
 {
-	struct ibv_wc wc = kside_wc(k);
+	struct ibv_wc wc = next_of_queue(k, opcode);
 
 	if (wc.status != IBV_WC_SUCCESS)
 		kside_die("%s where opcode %d is due", ibv_wc_status_str(wc.status), opcode);

@@ -24,6 +24,8 @@ struct kside {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *completions;
 	struct ibv_cq *cq;
+	struct ibv_wc early[2 * KSIDE_QUEUE]; /* that came before the one that was awaited */
+	uint32_t n_early;
 
 	/* The last event, acknowledged. */
 	enum rdma_cm_event_type event;
@@ -62,7 +64,10 @@ void kside_post(struct kside *k, enum ibv_wr_opcode opcode, struct ibv_mr *mr, s
 		size_t bytes, uint64_t raddr, uint32_t rkey);
 /* The next completion, whatever its status. */
 struct ibv_wc kside_wc(struct kside *k);
-/* It must be this one, and good. */
+/*
+ * The next of its queue must be this one, and good. Between the two queues of a QP there is no
+ * order: siw may report the answer to a SEND before that SEND.
+ */
 struct ibv_wc kside_expect(struct kside *k, enum ibv_wc_opcode opcode);
 
 #endif
