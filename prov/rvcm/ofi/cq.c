@@ -155,43 +155,31 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_readfrom(fid, buf, count, NULL);
 }
 
-/* A text is one in any room, and in none that it does not fill: see cq_strerror. */
-static size_t copy_text(char *room, size_t room_size, const char *text, size_t size)
-{
-	if (size > room_size)
-		size = room_size;
-	if (size)
-		memcpy(room, text, size);
-	room[size ? size - 1 : 0] = 0;
-	return size;
-}
-
-static size_t copy_address(char *room, size_t room_size, const char *address, size_t size)
-{
-	if (size > room_size)
-		size = room_size;
-	if (size)
-		memcpy(room, address, size);
-	return size;
-}
-
 /*
  * err_data is the cause, for people, or an address. It goes into the application's buffer if there
- * is one, else it stays in ours until the next call (fi_cq(3), err_data_size).
+ * is one, else it stays in ours until the next call (fi_cq(3), err_data_size). A text ends there,
+ * too; without one nothing is written, for there are applications that never set these fields.
  */
 static void give_data(struct rvcm_cq *cq, struct fi_cq_err_entry *out, bool has_buffer)
 {
-	bool address = out->prov_errno == RVCM_STATUS_SOURCE_UNKNOWN;
+	bool text = out->prov_errno != RVCM_STATUS_SOURCE_UNKNOWN;
 	size_t size = cq->given ? cq->given->bytes : 0;
 	char *data = size ? cq->given->data : NULL;
 
 	if (has_buffer) {
-		size = address ? copy_address(out->err_data, out->err_data_size, data, size)
-			       : copy_text(out->err_data, out->err_data_size, data, size);
+		char *room = out->err_data;
+
+		if (size > out->err_data_size)
+			size = out->err_data_size;
+		if (size)
+			memcpy(room, data, size);
+		if (size && text)
+			room[size - 1] = 0;
 	} else {
 		out->err_data = data;
 	}
 	out->err_data_size = size;
+	cq->text = size && text ? out->err_data : NULL;
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint64_t flags)
@@ -228,21 +216,25 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 }
 
 /*
- * err_data is what readerr gave: a text that ends, if need be in the application's own buffer,
- * which is empty if there was nothing to add; or an address, which is none of ours to print.
+ * The text that the last readerr gave, wherever it put it; to any other err_data, which may be what
+ * an application has left there, what all errors of that kind have in common.
  */
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
 			       size_t len)
 {
-	const char *text = err_data;
+	struct rvcm_cq *cq = cq_of(fid);
+	const char *text;
 
-	(void)fid;
-	if (prov_errno == RVCM_STATUS_SOURCE_UNKNOWN || !text || !*text)
+	rvcm_lock_acquire(&cq->domain->lock);
+	text = err_data == cq->text ? cq->text : NULL;
+	if (!text || !*text)
 		text = rvcm_status_text((enum rvcm_status)prov_errno);
-	if (!buf || !len)
-		return text;
-	snprintf(buf, len, "%s", text);
-	return buf;
+	if (buf && len) {
+		snprintf(buf, len, "%s", text);
+		text = buf;
+	}
+	rvcm_lock_release(&cq->domain->lock);
+	return text;
 }
 
 /* -- waiting ------------------------------------------------------------------------------- */

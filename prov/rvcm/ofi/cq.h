@@ -43,6 +43,7 @@ struct rvcm_cq {
 	void *(*copy)(const struct rvcm_cq_entry *entry, void *buf);
 	atomic_uint refs;            /* endpoint sides */
 	struct rvcm_cq_error *given; /* by the last readerr: its err_data is still looked at */
+	const char *text;    /* that it gave, there or in the application's buffer; NULL = none */
 	bool err_data_owned; /* the application's err_data buffer is not known (before 1.5) */
 	struct rvcm_cqwait wait;
 };
