@@ -35,7 +35,7 @@ size_t watch_ep_reading(struct rvcm_ep *ep);
 /* Is the peer connected, and has it shown on that link who it is? */
 bool watch_peer_proven(const struct rvcm_peer *peer);
 
-/* Is what is sent to the peer sent to the endpoint there, as far as we know where it is? */
+/* Is it known where the peer is, and is it the endpoint there, not a former one? */
 bool watch_peer_current(const struct rvcm_peer *peer, const struct rvcm_ep *there);
 
 /* Nothing is under way, posted or held. */

@@ -135,11 +135,8 @@ bool watch_peer_current(const struct rvcm_peer *peer, const struct rvcm_ep *ther
 {
 	const struct rvcm_slot *slot = there->engine->carrier->slots[there->slot];
 	const struct rvcm_path_full *path = peer->path ? rvcm_path_full(peer->path) : NULL;
-	const struct rvcm_route *route = rvcm_route_find(peer->ep->engine->carrier, &peer->name);
 
-	if (path && path->out)
-		return path->out_slot == slot->number;
-	return !route || route->slot == slot->number;
+	return path && path->out && path->out_slot == slot->number;
 }
 
 size_t watch_ep_reading(struct rvcm_ep *ep)

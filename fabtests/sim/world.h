@@ -51,7 +51,7 @@ struct world_op {
 	enum rvcm_status status;
 	int to; /* of a send */
 	uint32_t to_life;
-	bool astray; /* to a former life of it, whose end is not known yet */
+	bool astray; /* perhaps to a former life of it, whose end is not known yet */
 	/* Of a receive: what it takes; and whose message it got, from < 0: none. */
 	uint64_t tag, ignore, source;
 	int from;
