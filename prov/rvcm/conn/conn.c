@@ -280,7 +280,9 @@ static void go_on(struct rvcm_conn *conn)
 
 	conn->successor = NULL;
 	if (link)
-		rvcm_proof_take(conn, link);
+		link->heir_of = NULL;
+	if (link)
+		rvcm_proof_adopt(conn->carrier, link);
 	else
 		rvcm_meet_again(conn);
 }

@@ -125,16 +125,19 @@ static void give_up(struct rvcm_conn *conn)
 }
 
 /*
- * The other endpoint begins anew, or is another one. Where memory is still in use for the former
- * nothing can begin before that has ended: then its conns end, and it with them. False: they do.
+ * The other endpoint begins anew, or is another one; so nobody reads for the former any more, and
+ * it can go down. Not if the very same one begins anew on another conn: it has lost this one, where
+ * reads of it may be on their way; nor where the device uses memory of ours for it. Then its conns
+ * end first, and the new one with them. False: they do.
  */
-static bool begin_anew(struct rvcm_path_full *path, const struct rvcm_conn *on)
+static bool begin_anew(struct rvcm_path_full *path, const struct rvcm_conn *on, uint16_t number)
 {
 	const struct rvcm_conn *old = path->in ? path->in : path->out;
 	bool restarted = old->incarnation != on->incarnation;
+	bool lost = path->in && path->in != on && agrees(path->in, path->in_slot, on, number);
 	struct rvcm_conn_cause cause;
 
-	if (rvcm_path_in_use(path)) {
+	if (lost || rvcm_path_in_use(path)) {
 		give_up(path->in);
 		give_up(path->out);
 		return false;
@@ -159,7 +162,7 @@ void rvcm_meet_link(struct rvcm_conn *conn)
 	}
 	is_same = agrees(path->in, path->in_slot, conn, conn->peer_slot) &&
 		  agrees(path->out, path->out_slot, conn, conn->peer_slot);
-	if (!is_same && !begin_anew(path, conn)) {
+	if (!is_same && !begin_anew(path, conn, conn->peer_slot)) {
 		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the old connection ends");
 		return;
 	}
@@ -379,10 +382,15 @@ void rvcm_meet_leave(struct rvcm_path_full *path)
 	uint16_t slot = path->introduced ? path->out_slot : path->in_slot;
 
 	path->leave = RVCM_PATH_GONE;
-	if (!conn || !is_usable(conn))
+	if (!conn || !conn->link || conn->failed)
 		return;
-	path->leave = RVCM_PATH_LEAVING;
 	path->end_conn = conn;
+	/* It ends, and until then the peer may read. */
+	if (!is_usable(conn)) {
+		path->leave = RVCM_PATH_LEFT;
+		return;
+	}
+	path->leave = RVCM_PATH_LEAVING;
 	rvcm_meet_owe(conn, RVCM_WIRE_END, path->slot->number, slot, path);
 }
 
@@ -449,7 +457,7 @@ static const char *hear_path(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 	if (path->in == conn && path->in_slot == src && !path->implied)
 		return "PATH a second time";
 	is_same = agrees(path->out, path->out_slot, conn, src) && (!path->in || path->implied);
-	if (path->down_due || (!is_same && !begin_anew(path, conn))) {
+	if (path->down_due || (!is_same && !begin_anew(path, conn, src))) {
 		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the old path has not ended");
 		return NULL;
 	}

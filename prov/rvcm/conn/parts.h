@@ -204,8 +204,8 @@ void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, co
 void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status);
 /* Detach what failed. Returns how many. */
 int rvcm_proof_run(struct rvcm_carrier *carrier);
-/* It becomes the conn's, which has no link. */
-void rvcm_proof_take(struct rvcm_conn *conn, struct rvcm_link *link);
+/* It has proved itself: it becomes a conn's, at once, or when that has let go of what it has. */
+void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link);
 
 /* -- read.c -- */
 int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,

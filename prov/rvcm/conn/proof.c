@@ -94,7 +94,7 @@ void rvcm_proof_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 
 /* -- becoming a conn's ---------------------------------------------------------------------- */
 
-void rvcm_proof_take(struct rvcm_conn *conn, struct rvcm_link *link)
+static void take(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	link->heir_of = NULL;
 	rvcm_conn_start(conn, link);
@@ -132,12 +132,12 @@ static void replace(struct rvcm_conn *conn, struct rvcm_link *link)
 	rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the peer connects anew");
 }
 
-static void adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
+void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	uint32_t incarnation = rvcm_le32_get(link->request.incarnation);
-	struct rvcm_conn *conn;
+	struct rvcm_conn *conn, *trunk;
 
-	if (link->slot->closing)
+	if (link->slot->closing || link->failing)
 		return; /* DOWN follows */
 	conn = rvcm_conn_obtain(link->slot, &link->peer);
 	/* Another process has the name now; the former may have kept its other endpoints. */
@@ -146,12 +146,18 @@ static void adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		rvcm_conn_unname(conn);
 		conn = rvcm_conn_obtain(link->slot, &link->peer);
 	}
+	/* Whatever link we know of is lost, and has to be let go before anything begins anew. */
+	trunk = rvcm_route_trunk(carrier, incarnation);
+	if (!(link->request.flags & RVCM_WIRE_ANEW) || incarnation == carrier->incarnation)
+		trunk = NULL;
 	if (!conn)
 		fail(carrier, link, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
 	else if (conn->link)
 		replace(conn, link);
+	else if (trunk)
+		replace(trunk, link);
 	else
-		rvcm_proof_take(conn, link);
+		take(conn, link);
 }
 
 /* -- what it says --------------------------------------------------------------------------- */
@@ -204,5 +210,5 @@ void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, co
 	if (link->proven)
 		return;
 	link->proven = true;
-	adopt(carrier, link);
+	rvcm_proof_adopt(carrier, link);
 }
