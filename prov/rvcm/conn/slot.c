@@ -278,6 +278,29 @@ static void retire(struct rvcm_slot *slot)
 	rvcm_lock_release(&carrier->control_lock);
 }
 
+static void post_shut(struct rvcm_slot *slot)
+{
+	slot->shut_posted = true;
+	rvcm_carrier_mail_control(slot->carrier, &slot->shut_mail);
+}
+
+/*
+ * All that close end together, or one would be over while a link that came from another's listener
+ * is not. Control does not run between the first and the last.
+ */
+static void post_last(struct rvcm_carrier *carrier)
+{
+	settle_all(carrier);
+	rvcm_lock_acquire(&carrier->control_lock);
+	for (uint16_t i = 0; i < carrier->slots_end; i++) {
+		struct rvcm_slot *slot = carrier->slots[i];
+
+		if (slot && slot->last && !slot->shut_posted)
+			post_shut(slot);
+	}
+	rvcm_lock_release(&carrier->control_lock);
+}
+
 bool rvcm_slot_end(struct rvcm_slot *slot)
 {
 	if (atomic_load(&slot->closed)) {
@@ -286,10 +309,10 @@ bool rvcm_slot_end(struct rvcm_slot *slot)
 	}
 	if (slot->shut_posted || !may_shut(slot))
 		return false;
-	slot->shut_posted = true;
 	if (slot->last)
-		settle_all(slot->carrier);
-	rvcm_carrier_mail_control(slot->carrier, &slot->shut_mail);
+		post_last(slot->carrier);
+	else
+		post_shut(slot);
 	return false;
 }
 
