@@ -27,7 +27,7 @@ ip netns add "$b" &&
 	ip -n "$a" link set lo up && ip -n "$b" link set lo up &&
 	ip -n "$a" addr add fe80::a/64 dev eth0 nodad && ip -n "$b" addr add fe80::b/64 dev eth0 nodad &&
 	ip -n "$a" link set eth0 up && ip -n "$b" link set eth0 up || exit 1
-export FI_RVCM_IFACE=eth0 FABTEST_NODE=fe80::a%eth0
+export FI_RVCM_IFACE=eth0 FI_TCP_IFACE=eth0 FABTEST_NODE=fe80::a%eth0
 
 # ok NAME COMMAND...: one test, in host a.
 ok() {
