@@ -275,7 +275,8 @@ struct rvcm_contact {
 	struct rvcm_timer timer;
 	uint64_t deadline_ns; /* of connecting */
 	uint32_t attempts;
-	uint32_t misses; /* attempts answered SHARED or BUSY, to no avail */
+	uint32_t misses; /* attempts answered SHARED, and there is no link to */
+	uint32_t missed; /* this incarnation */
 	bool wanted;
 	struct rvcm_conn *conn; /* whom to answer, when wanted */
 	struct rvcm_conn_cause cause;

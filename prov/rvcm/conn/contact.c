@@ -16,7 +16,7 @@
 #define SETTLED_NS            (200u * (uint64_t)MS)
 #define BACKOFF_FIRST_NS      (10u * (uint64_t)MS)
 #define BACKOFF_DOUBLINGS_MAX 6u
-#define MISSES_MAX            4u /* then it is not true that there is a link, or a claim */
+#define MISSES_MAX            4u /* then it is not true that there is a link */
 
 /* -- helpers ------------------------------------------------------------------------------ */
 
@@ -88,7 +88,9 @@ static void do_open(struct rvcm_contact *contact)
 	next_epoch(contact);
 	rvcm_contact_shake(contact, &shake, RVCM_WIRE_REQUEST);
 	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;
-	if (contact->misses >= MISSES_MAX)
+	if (contact->misses >= MISSES_MAX &&
+	    !rvcm_request_has_kin(contact, contact->missed, false) &&
+	    !rvcm_request_has_kin(contact, contact->missed, true))
 		shake.flags |= RVCM_WIRE_ANEW;
 	rc = rvcm_link_open(contact, dev, true, &contact->link);
 	if (!rc) {

@@ -55,6 +55,7 @@ static void shared(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	}
 	if (!rvcm_request_has_kin(contact, shake.incarnation, false)) {
 		contact->misses++;
+		contact->missed = shake.incarnation;
 		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED, 0, true,
 				    "it knows of a link that is gone");
 		return;
@@ -82,7 +83,6 @@ static void refused(struct rvcm_link *link, const struct rvcm_dev_event *ev,
 		shared(link, ev);
 		return;
 	}
-	contact->misses += reason == RVCM_WIRE_REASON_BUSY;
 	rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, again, NULL);
 }
 
