@@ -160,7 +160,10 @@ int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t slot, struct rvcm
  */
 void rvcm_carrier_unlisten(struct rvcm_carrier *carrier, uint16_t slot);
 
-/* The same, but by deadline_ns it has ended, whatever became of what was sent. */
+/*
+ * The same, but by deadline_ns it has ended, whatever became of what was sent; where others use the
+ * links half of linger_ns from now is always granted.
+ */
 void rvcm_carrier_unlisten_by(struct rvcm_carrier *carrier, uint16_t slot, uint64_t deadline_ns);
 
 /*

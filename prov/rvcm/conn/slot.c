@@ -139,10 +139,14 @@ static void bye_to_all(struct rvcm_carrier *carrier)
 void rvcm_slot_shut(struct rvcm_slot *slot, uint64_t deadline_ns)
 {
 	struct rvcm_carrier *carrier = slot->carrier;
+	uint64_t half_ns = rvcm_carrier_now(carrier) + carrier->attr.linger_ns / 2;
 
 	slot->closing = true;
 	slot->last = atomic_fetch_sub(&carrier->slots_open, 1) == 1;
 	slot->deadline_ns = deadline_ns;
+	/* Time for END and its answer: to break a link that others use is the last resort. */
+	if (!slot->last && deadline_ns < half_ns)
+		slot->deadline_ns = half_ns;
 	leave_all(slot);
 	if (!slot->last)
 		return;
