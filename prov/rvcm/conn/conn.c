@@ -37,6 +37,7 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 	rvcm_list_init(&conn->ins);
 	rvcm_list_init(&conn->blocked);
 	rvcm_list_init(&conn->confirms);
+	rvcm_list_init(&conn->awaiting);
 	rvcm_list_init(&conn->owed);
 	rvcm_list_init(&conn->routes);
 	rvcm_list_init(&conn->work);
@@ -90,9 +91,13 @@ void rvcm_conn_unname(struct rvcm_conn *conn)
 
 bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn)
 {
-	return !conn->link || conn->failed ||
-	       (rvcm_list_empty(&conn->pending) && !conn->bye_due &&
-		conn->link->completed >= conn->bye_ordinal);
+	if (!conn->link || conn->failed)
+		return true;
+	/* Who has not answered HELLO may not have looked at all, and would see an end only. */
+	if (!conn->hello_seen && conn->tx_seq != 0)
+		return false;
+	return rvcm_list_empty(&conn->pending) && !conn->bye_due &&
+	       conn->link->completed >= conn->bye_ordinal;
 }
 
 void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)

@@ -197,6 +197,7 @@ struct rvcm_conn {
 	struct rvcm_list ins;        /* paths that hear from here */
 	struct rvcm_list blocked;    /* paths that are owed ready */
 	struct rvcm_list confirms;   /* paths that want to be told */
+	struct rvcm_list awaiting;   /* paths that wait for its end, by path.wait */
 	struct rvcm_list owed;       /* END and ENDED that wait for credit: struct rvcm_owed */
 	uint32_t n_owed;
 	struct rvcm_list routes;

@@ -81,13 +81,14 @@ void rvcm_meet_want(struct rvcm_path_full *path)
 		connect(path);
 }
 
-static void wake_self(struct rvcm_carrier *carrier)
+/* Those on the list wait no longer: each looks anew. */
+static void want_again(struct rvcm_list *list)
 {
 	struct rvcm_list waiting;
 	struct rvcm_list *node;
 
 	rvcm_list_init(&waiting);
-	rvcm_list_splice_tail(&waiting, &carrier->waiting_self);
+	rvcm_list_splice_tail(&waiting, list);
 	while ((node = rvcm_list_pop(&waiting))) {
 		struct rvcm_path_full *path = rvcm_list_entry(node, struct rvcm_path_full, wait);
 
@@ -106,7 +107,7 @@ static void meet_self(struct rvcm_conn *conn)
 		carrier->self[higher] = conn;
 	if (carrier->self[0] && carrier->self[1])
 		carrier->self_opening = NULL;
-	wake_self(carrier);
+	want_again(&carrier->waiting_self);
 }
 
 /* -- links that come and go ------------------------------------------------------------------ */
@@ -214,7 +215,7 @@ void rvcm_meet_no_self(struct rvcm_conn *conn)
 	if (carrier->self_opening != conn)
 		return;
 	carrier->self_opening = NULL;
-	wake_self(carrier);
+	want_again(&carrier->waiting_self);
 }
 
 static void lose_path(struct rvcm_path_full *path, struct rvcm_conn *lost,
@@ -243,6 +244,7 @@ void rvcm_meet_lost(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 	while ((node = rvcm_list_first(&conn->outs)))
 		lose_path(rvcm_list_entry(node, struct rvcm_path_full, of_out), conn, cause);
 	rvcm_meet_no_self(conn);
+	want_again(&conn->awaiting);
 }
 
 void rvcm_meet_again(struct rvcm_conn *conn)
@@ -251,17 +253,21 @@ void rvcm_meet_again(struct rvcm_conn *conn)
 		rvcm_conn_want(conn);
 }
 
-/* There are links to that process: the path takes one. False: there are none any more. */
-static bool take_shared(struct rvcm_conn *conn, struct rvcm_path_full *path)
+/* There are links to that process: the path takes one; or waits until it has ended, if it does. */
+static void take_shared(struct rvcm_conn *conn, struct rvcm_path_full *path)
 {
 	struct rvcm_conn *trunk = rvcm_route_trunk(conn->carrier, conn->answer_incarnation);
 
-	if (!is_usable(trunk))
-		return false;
-	rvcm_route_set(trunk, &conn->peer, conn->answer_slot);
-	if (path)
-		share(path, trunk, conn->answer_slot);
-	return true;
+	if (is_usable(trunk)) {
+		rvcm_route_set(trunk, &conn->peer, conn->answer_slot);
+		if (path)
+			share(path, trunk, conn->answer_slot);
+	} else if (trunk && path) {
+		rvcm_list_del(&path->wait);
+		rvcm_list_add_tail(&trunk->awaiting, &path->wait);
+	} else if (path) {
+		rvcm_conn_want(conn); /* control hears of its end before this */
+	}
 }
 
 void rvcm_meet_answer(struct rvcm_conn *conn)
@@ -272,8 +278,7 @@ void rvcm_meet_answer(struct rvcm_conn *conn)
 		return;
 	conn->wanting = false;
 	if (conn->answer_incarnation) {
-		if (!take_shared(conn, path) && path)
-			rvcm_conn_want(conn);
+		take_shared(conn, path);
 	} else if (path && path->in) {
 		path->waiting = false; /* that is lost too, and then it goes down */
 	} else if (path) {

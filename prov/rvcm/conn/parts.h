@@ -108,7 +108,10 @@ void rvcm_conn_free(struct rvcm_conn *conn);
 void rvcm_conn_unname(struct rvcm_conn *conn);
 /* From here on messages may be sent, or not. */
 void rvcm_conn_set_up(struct rvcm_conn *conn, bool up);
-/* Has the device all that was committed, and BYE, out of its hands? True without a link. */
+/*
+ * Has the device all that was committed, and BYE, out of its hands, and does the peer look, or see
+ * it later? True without a link.
+ */
 bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn);
 /* What the device has yet to be through with: rvcm_conn_is_through(conn, ordinal). */
 static inline bool rvcm_conn_is_through(const struct rvcm_conn *conn, uint64_t ordinal)

@@ -44,7 +44,7 @@ struct rvcm_path_full {
 	struct rvcm_slot *slot;
 	struct rvcm_hash_node node; /* carrier.paths */
 	struct rvcm_list of_slot;   /* slot.paths */
-	struct rvcm_list wait;      /* carrier.path_work or carrier.waiting_self */
+	struct rvcm_list wait;      /* carrier.path_work, carrier.waiting_self, conn.awaiting */
 	bool fresh;
 	bool waiting;   /* for its conn to be connected */
 	bool blocked;   /* ready is owed */
