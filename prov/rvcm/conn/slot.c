@@ -165,7 +165,7 @@ void rvcm_slot_shut(struct rvcm_slot *slot, uint64_t deadline_ns)
 /* END, and so all before it, is out of the device's hands; and who reads has answered. */
 static bool has_left(struct rvcm_path_full *path)
 {
-	struct rvcm_conn *conn = path->end_conn;
+	struct rvcm_conn *conn;
 
 	if (path->reads)
 		return false; /* of memory that the peer gives up when it hears END */
@@ -175,6 +175,7 @@ static bool has_left(struct rvcm_path_full *path)
 		return false;
 	if (path->leave == RVCM_PATH_GONE)
 		return true;
+	conn = path->end_conn;
 	if (path->leave != RVCM_PATH_LEFT || !rvcm_list_empty(&conn->pending))
 		return false;
 	if (path->end_ordinal == 0)
