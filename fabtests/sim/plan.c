@@ -238,6 +238,18 @@ static bool pending(struct world *w)
 	return !w->faulty && !world_all_got(w);
 }
 
+/* As many as there should be, or as are taken: those that are being fetched count too. */
+static void post_any(struct world_ep *ep, bool tagged)
+{
+	uint32_t *open = &ep->any_open[tagged], before;
+
+	do {
+		before = *open;
+		if (before < ANY_OPEN)
+			world_receive_any(ep, tagged);
+	} while (*open > before);
+}
+
 static uint64_t receive_all(struct world *w)
 {
 	uint64_t sum = 0;
@@ -252,10 +264,8 @@ static uint64_t receive_all(struct world *w)
 		 */
 		ep->engine->data_wake |=
 			ep->claims_open || ep->any_open[0] < ANY_OPEN || ep->any_open[1] < ANY_OPEN;
-		while (ep->any_open[0] < ANY_OPEN)
-			world_receive_any(ep, false);
-		while (ep->any_open[1] < ANY_OPEN)
-			world_receive_any(ep, true);
+		post_any(ep, false);
+		post_any(ep, true);
 		world_fetch_claimed(ep);
 		rvcm_ep_stats(ep->ep, &stats);
 		sum += stats.rx_msgs + stats.rx_errors + stats.self_msgs;
