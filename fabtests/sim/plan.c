@@ -5,9 +5,10 @@
 
 #include "sim/watch.h"
 
-#define DRAIN_NS (60 * SIM_S)   /* in which everything must be over */
-#define ANY_OPEN 10u            /* receives for whatever comes, tagged or not, while draining */
-#define QUIET_NS (100 * SIM_MS) /* in which nothing has come: then nothing will */
+#define DRAIN_NS  (60 * SIM_S)   /* in which everything must be over */
+#define ANY_OPEN  10u            /* receives for whatever comes, tagged or not, while draining */
+#define TRIES_MAX 100            /* to post them, in a turn */
+#define QUIET_NS  (100 * SIM_MS) /* in which nothing has come: then nothing will */
 
 struct run {
 	const struct plan *plan;
@@ -238,16 +239,11 @@ static bool pending(struct world *w)
 	return !w->faulty && !world_all_got(w);
 }
 
-/* As many as there should be, or as are taken: those that are being fetched count too. */
+/* As many as there should be; but those that are being fetched may leave no room for them. */
 static void post_any(struct world_ep *ep, bool tagged)
 {
-	uint32_t *open = &ep->any_open[tagged], before;
-
-	do {
-		before = *open;
-		if (before < ANY_OPEN)
-			world_receive_any(ep, tagged);
-	} while (*open > before);
+	for (int tries = 0; tries < TRIES_MAX && ep->any_open[tagged] < ANY_OPEN; tries++)
+		world_receive_any(ep, tagged);
 }
 
 static uint64_t receive_all(struct world *w)

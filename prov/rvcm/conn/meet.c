@@ -25,6 +25,24 @@ static void share(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t 
 	rvcm_path_bind(path, conn, peer_slot, false);
 }
 
+/*
+ * Take the conn, or wait for it: who was called may close before it looks, and what was sent would
+ * be lost with the link; so the others wait until HELLO has come. False: it is of no use.
+ */
+static bool take(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot)
+{
+	if (!is_usable(conn))
+		return false;
+	if (conn->hello_seen) {
+		share(path, conn, peer_slot);
+		return true;
+	}
+	path->waiting = true;
+	rvcm_list_del(&path->wait);
+	rvcm_list_add_tail(&conn->awaiting, &path->wait);
+	return true;
+}
+
 static struct rvcm_conn *connect(struct rvcm_path_full *path)
 {
 	struct rvcm_conn *conn = rvcm_conn_obtain(path->slot, &path->pub.peer);
@@ -33,10 +51,8 @@ static struct rvcm_conn *connect(struct rvcm_path_full *path)
 		rvcm_path_schedule(path); /* there may be memory later */
 		return NULL;
 	}
-	if (is_usable(conn)) {
-		share(path, conn, conn->peer_slot);
+	if (take(path, conn, conn->peer_slot))
 		return NULL;
-	}
 	path->waiting = true;
 	rvcm_conn_want(conn);
 	return conn;
@@ -51,9 +67,9 @@ static void want_self(struct rvcm_path_full *path, const struct rvcm_slot *own)
 	struct rvcm_carrier *carrier = path->carrier;
 	struct rvcm_conn *conn = carrier->self[path->slot->index > own->index];
 
-	if (is_usable(conn)) {
-		share(path, conn, own->number);
-	} else if (carrier->self_opening) {
+	if (take(path, conn, own->number))
+		return;
+	if (carrier->self_opening) {
 		path->waiting = true;
 		rvcm_list_del(&path->wait);
 		rvcm_list_add_tail(&carrier->waiting_self, &path->wait);
@@ -71,13 +87,11 @@ void rvcm_meet_want(struct rvcm_path_full *path)
 		return;
 	own = rvcm_route_own(path->carrier, &path->pub.peer);
 	route = rvcm_route_find(path->carrier, &path->pub.peer);
-	if (is_usable(path->in))
-		share(path, path->in, path->in_slot);
-	else if (own)
+	if (take(path, path->in, path->in_slot))
+		return;
+	if (own)
 		want_self(path, own);
-	else if (route && is_usable(route->conn))
-		share(path, route->conn, route->slot);
-	else
+	else if (!route || !take(path, route->conn, route->slot))
 		connect(path);
 }
 
@@ -233,6 +247,11 @@ static void lose_path(struct rvcm_path_full *path, struct rvcm_conn *lost,
 	rvcm_conn_fail(other, cause->status, 0, "another connection with it was lost");
 }
 
+void rvcm_meet_proven(struct rvcm_conn *conn)
+{
+	want_again(&conn->awaiting);
+}
+
 void rvcm_meet_lost(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 {
 	struct rvcm_list *node;
@@ -261,7 +280,7 @@ static void take_shared(struct rvcm_conn *conn, struct rvcm_path_full *path)
 	if (is_usable(trunk)) {
 		rvcm_route_set(trunk, &conn->peer, conn->answer_slot);
 		if (path)
-			share(path, trunk, conn->answer_slot);
+			take(path, trunk, conn->answer_slot);
 	} else if (trunk && path) {
 		rvcm_list_del(&path->wait);
 		rvcm_list_add_tail(&trunk->awaiting, &path->wait);
@@ -317,6 +336,9 @@ void rvcm_meet_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 {
 	struct rvcm_owed *owed;
 
+	/* BYE has said it for all. */
+	if (conn->bye_due || conn->bye_ordinal)
+		return;
 	if (!path && conn->n_owed >= RVCM_PATH_OWED_MAX) {
 		rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, "it asks, and takes no answers");
 		return;
@@ -354,8 +376,9 @@ bool rvcm_meet_send_owed(struct rvcm_conn *conn)
 	while ((node = rvcm_list_first(&conn->owed))) {
 		struct rvcm_buf *buf;
 
-		/* Credit comes with a frame that brings the conn here again. */
-		if (!conn->up || conn->tx_seq == conn->tx_limit)
+		/* Credit comes with a frame that brings the conn here again. Nothing follows BYE.
+		 */
+		if (!conn->up || conn->bye_ordinal || conn->tx_seq == conn->tx_limit)
 			return true;
 		buf = rvcm_buf_get(&conn->carrier->bufs, sizeof(struct rvcm_wire_frame));
 		if (!buf)

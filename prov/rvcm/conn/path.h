@@ -136,6 +136,8 @@ struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint16_t src, uin
 void rvcm_meet_want(struct rvcm_path_full *path);
 /* The conn has a proven link: the two endpoints of its handshake know each other. */
 void rvcm_meet_link(struct rvcm_conn *conn);
+/* The other side has proved itself too: HELLO has come. */
+void rvcm_meet_proven(struct rvcm_conn *conn);
 /* The conn has lost its link. */
 void rvcm_meet_lost(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause);
 /* The conn that was wanted could not be connected; or answer_incarnation says which to take. */

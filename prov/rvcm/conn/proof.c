@@ -172,6 +172,8 @@ static void breach(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rv
 /* Behind HELLO, while the conn lets go of its old link. */
 static const char *early(struct rvcm_link *link, const struct rvcm_wire_frame *frame)
 {
+	if (link->slot->closing)
+		return NULL; /* it was right to go on; nobody is there for it */
 	if (rvcm_le32_get(frame->seq) != 0 || rvcm_le32_get(frame->ack) != 0)
 		return "sequence number out of order";
 	switch (frame->kind) {

@@ -123,6 +123,7 @@ static bool receive_hello(struct rvcm_conn *conn, const uint8_t *data, size_t by
 		return false;
 	}
 	conn->hello_seen = true;
+	rvcm_meet_proven(conn);
 	return true;
 }
 

@@ -23,13 +23,18 @@ static bool same_name(const struct rvcm_hash_node *node, const void *key)
 			       key);
 }
 
-static uint16_t free_slot(const struct rvcm_engine *engine)
+/* In turns, so that peers can tell an endpoint from one that was closed for as long as possible. */
+static uint16_t free_slot(struct rvcm_engine *engine)
 {
-	uint16_t slot = 0;
+	for (uint16_t i = 0; i < RVCM_CONN_SLOTS_MAX; i++) {
+		uint16_t slot = (uint16_t)((engine->next_slot + i) % RVCM_CONN_SLOTS_MAX);
 
-	while (slot < RVCM_CONN_SLOTS_MAX && engine->eps[slot])
-		slot++;
-	return slot;
+		if (engine->eps[slot])
+			continue;
+		engine->next_slot = (uint16_t)(slot + 1);
+		return slot;
+	}
+	return RVCM_CONN_SLOTS_MAX;
 }
 
 static void init(struct rvcm_ep *ep, const struct rvcm_ep_attr *attr, uint16_t slot)

@@ -55,6 +55,7 @@ struct rvcm_engine {
 	uint32_t announced_max; /* the same of announcements: RVCM_MESSAGE_ANNOUNCED_MAX */
 	struct rvcm_store store;
 	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
+	uint16_t next_slot;                       /* to be tried first */
 };
 
 struct rvcm_ep {
