@@ -222,20 +222,29 @@ static int take_port(struct conf_node *node, uint8_t name[64])
 }
 
 /* A number that nobody answers at is an error of the send, not of the provider. */
+/* A node, and a peer whose port is taken by somebody who does not listen; the socket is returned.
+ */
+static int open_before_nobody(struct conf_node *node, fi_addr_t *peer)
+{
+	uint8_t name[64];
+	int fd;
+
+	conf_need_ip_names();
+	conf_open(node, &plain);
+	fd = take_port(node, name);
+	assert_int_equal(fi_av_insert(node->av, name, 1, peer, 0, NULL), 1);
+	return fd;
+}
+
 static void nobody_there_is_an_error(void **state)
 {
 	struct conf_node node;
 	struct fi_cq_err_entry error;
 	struct fi_context2 sent;
-	uint8_t name[64];
 	fi_addr_t peer;
-	int fd;
+	int fd = open_before_nobody(&node, &peer);
 
 	(void)state;
-	conf_need_ip_names();
-	conf_open(&node, &plain);
-	fd = take_port(&node, name);
-	assert_int_equal(fi_av_insert(node.av, name, 1, &peer, 0, NULL), 1);
 	CONF_TRY(&node, fi_tsend(node.ep, "x", 1, NULL, peer, 1, &sent));
 	conf_expect_error(&node, &error);
 	assert_ptr_equal(error.op_context, &sent);
@@ -250,15 +259,10 @@ static void an_error_entry_is_used_again(void **state)
 	struct conf_node node;
 	struct fi_cq_err_entry error = { .err_data = NULL };
 	struct fi_context2 sent[3];
-	uint8_t name[64];
 	fi_addr_t peer;
-	int fd;
+	int fd = open_before_nobody(&node, &peer);
 
 	(void)state;
-	conf_need_ip_names();
-	conf_open(&node, &plain);
-	fd = take_port(&node, name);
-	assert_int_equal(fi_av_insert(node.av, name, 1, &peer, 0, NULL), 1);
 	for (int i = 0; i < 3; i++) {
 		char text[256];
 

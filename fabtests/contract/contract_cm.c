@@ -61,7 +61,7 @@ static void the_request_says_who_asks(struct contract *c)
 	contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_REJECTED);
 }
 
-/* 54 is what conn sends; 56 is what IB and RoCE carry. */
+/* 56 is what conn sends, and what IB and RoCE carry. */
 static const size_t private_sizes[] = { 0, 1, 54, 55, 56, SIZE_MAX };
 
 static size_t private_size(const struct contract *c, size_t i)

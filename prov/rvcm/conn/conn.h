@@ -110,7 +110,7 @@ struct rvcm_carrier_attr {
 	size_t message_bytes_max; /* longest message that reserve can give */
 	size_t head_bytes;   /* of a message that sink->place wants to see; 0 = it is not asked */
 	uint32_t window_max; /* messages in flight to one peer */
-	uint32_t pool_count; /* messages that a device\'s pool holds; 0 = 4096 */
+	uint32_t pool_count; /* messages that a device's pool holds; 0 = 4096 */
 	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t hello_timeout_ns;   /* for who connected to prove itself; 0 = connect_timeout_ns */

@@ -100,7 +100,7 @@ struct rvcm_link {
 	uint32_t sq_depth;
 	uint32_t signal_every; /* sends; the queue can never be full of unsignalled ones */
 	uint16_t peer_window;  /* what the peer granted in its handshake */
-	uint32_t window;       /* what we grant: control\'s until UP, then the data side\'s */
+	uint32_t window;       /* what we grant: control's until UP, then the data side's */
 
 	struct rvcm_mail up, due, down;                             /* control posts */
 	struct rvcm_mail watched, taken, failed, released, unnamed; /* the data side posts */
