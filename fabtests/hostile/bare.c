@@ -83,6 +83,27 @@ bool bare_ended(const struct bare *b)
 	return n == 0 || errno != EAGAIN;
 }
 
+enum rvcm_wire_reason bare_take_bye(struct bare *b)
+{
+	const size_t at = RVCM_SOFT_MPA_HEADER_BYTES + RVCM_SOFT_WIRE_UNTAGGED_BYTES;
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_bye bye;
+	} words;
+	size_t ulpdu = RVCM_SOFT_WIRE_UNTAGGED_BYTES + sizeof(words);
+	uint8_t buf[256];
+	ssize_t n;
+
+	UNTIL(bare_readable(b, rvcm_soft_mpa_fpdu_len(ulpdu)));
+	n = recv(b->fd, buf, sizeof(buf), 0);
+	assert_int_equal(n, rvcm_soft_mpa_fpdu_len(ulpdu));
+	assert_int_equal(rvcm_soft_mpa_header_decode(buf), ulpdu);
+	memcpy(&words, buf + at, sizeof(words));
+	assert_int_equal(words.frame.kind, RVCM_WIRE_BYE);
+	UNTIL(bare_ended(b));
+	return (enum rvcm_wire_reason)rvcm_le16_get(words.bye.reason);
+}
+
 size_t bare_mpa(enum rvcm_soft_mpa_kind kind, const void *data, size_t bytes, uint8_t *buf)
 {
 	const struct rvcm_soft_mpa_frame frame = {

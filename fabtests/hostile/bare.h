@@ -32,6 +32,9 @@ void bare_write(struct bare *b, const void *data, size_t bytes);
 bool bare_readable(const struct bare *b, size_t bytes);
 bool bare_ended(const struct bare *b);
 
+/* All that is in the stream is a BYE, and its end: why. */
+enum rvcm_wire_reason bare_take_bye(struct bare *b);
+
 /* An MPA frame with that private data; returns its length. */
 size_t bare_mpa(enum rvcm_soft_mpa_kind kind, const void *data, size_t bytes, uint8_t *buf);
 

@@ -70,6 +70,7 @@ static void on_down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_ca
 
 	if (is_other(side, path)) {
 		side->downs++;
+		side->cause = *cause;
 		return;
 	}
 	side->strange_downs++;
@@ -83,7 +84,7 @@ static const struct rvcm_conn_sink sink = {
 	.down = on_down,
 };
 
-static void scene_side_open(struct scene_side *side, const struct scene_side *other)
+void scene_side_open(struct scene_side *side, const struct scene_side *other)
 {
 	struct rvcm_carrier_attr attr = {
 		.devs = &side->dev,
@@ -117,16 +118,18 @@ void scene_wait_begin(void)
 	since_ns = rvcm_clock_ns();
 }
 
+void scene_pump_one(struct scene_side *side)
+{
+	if (!side->carrier)
+		return;
+	rvcm_carrier_control(side->carrier);
+	rvcm_carrier_progress(side->carrier);
+}
+
 void scene_pump(void)
 {
-	struct scene_side *sides[2] = { &victim, &honest };
-
-	for (int i = 0; i < 2; i++) {
-		if (!sides[i]->carrier)
-			continue;
-		rvcm_carrier_control(sides[i]->carrier);
-		rvcm_carrier_progress(sides[i]->carrier);
-	}
+	scene_pump_one(&victim);
+	scene_pump_one(&honest);
 	poll(NULL, 0, 0);
 	assert_true(rvcm_clock_ns() - since_ns < SCENE_PATIENCE_NS);
 }

@@ -20,6 +20,7 @@ struct scene_side {
 	struct rvcm_path *path; /* to the other one */
 	const struct rvcm_addr *other;
 	uint32_t received, downs; /* of conn */
+	struct rvcm_conn_cause cause;
 	uint32_t strange_received, strange_downs;
 	struct rvcm_conn_cause strange_cause;
 };
@@ -42,6 +43,7 @@ extern struct scene_times scene_times;
 int scene_open(void **state);
 int scene_close(void **state);
 /* One of them, alone. */
+void scene_side_open(struct scene_side *side, const struct scene_side *other);
 void scene_side_close(struct scene_side *side);
 
 /* The third peer's message arrives, over the link that it has had all the time. */
@@ -49,6 +51,7 @@ void scene_check_third(void);
 
 /* Drive both; fails the test if what it waits for takes too long. */
 void scene_pump(void);
+void scene_pump_one(struct scene_side *side);
 void scene_wait_begin(void);
 
 #define UNTIL(condition)              \

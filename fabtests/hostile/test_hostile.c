@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/le.h"
+#include "unit/fds.h"
 
 /* -- the bare peer opens ---------------------------------------------------------------------- */
 
@@ -190,6 +191,11 @@ static void padding_is_no_harm(void **state)
 /* After the acceptance: whatever it is, it is not HELLO. */
 static void lies_after_the_acceptance(void **state)
 {
+	static const enum rvcm_wire_reason told[] = {
+		RVCM_WIRE_REASON_NONE,      RVCM_WIRE_REASON_MALFORMED, RVCM_WIRE_REASON_MALFORMED,
+		RVCM_WIRE_REASON_MALFORMED, RVCM_WIRE_REASON_KEY,
+	};
+
 	(void)state;
 	for (int lie = 0; lie < 5; lie++) {
 		uint32_t received = victim.strange_received;
@@ -207,6 +213,8 @@ static void lies_after_the_acceptance(void **state)
 			bare_send_data(&b);
 		else
 			bare_send_hello(&b, RVCM_WIRE_REQUEST, lie == 3 ? 65535 : 0, lie == 3);
+		if (lie > 0) /* the device has its own words for what is no frame */
+			assert_int_equal(bare_take_bye(&b), told[lie]);
 		UNTIL(bare_ended(&b));
 		scene_check_third();
 		assert_int_equal(victim.strange_received, received);
@@ -331,6 +339,76 @@ static void an_acceptor_goes_wrong_at_every_step(void **state)
 	}
 }
 
+/* -- an opener that stops --------------------------------------------------------------------- */
+
+static bool commit_one(struct rvcm_path *path)
+{
+	void *buf = rvcm_path_reserve(path, 8);
+
+	if (!buf)
+		return false;
+	memset(buf, 0, 8);
+	rvcm_path_commit(path, 8, RVCM_PATH_NOW);
+	return true;
+}
+
+/* The opener stands between REQUEST and HELLO: the reply is on its way, or its data side's mail. */
+static void stop_before_hello(bool answered)
+{
+	scene_side_close(&honest);
+	scene_side_open(&honest, &victim);
+	assert_int_equal(rvcm_path_get(honest.carrier, 0, &victim.name, &honest.path), 0);
+	assert_null(rvcm_path_reserve(honest.path, 8));
+	scene_wait_begin();
+	while (victim.carrier->n_claims == 0) {
+		rvcm_carrier_control(honest.carrier);
+		scene_pump_one(&victim);
+	}
+	while (answered && !rvcm_mailbox_pending(&honest.carrier->to_data))
+		rvcm_carrier_control(honest.carrier);
+}
+
+/*
+ * A process is stopped there for longer than the acceptor waits, and goes on when that has closed:
+ * it is served, or it hears why not. Which of the two depends on what it sees first, the link or
+ * its end.
+ */
+static void an_opener_is_stopped(bool answered)
+{
+	struct rvcm_carrier *stopped;
+	unsigned int fds = test_open_fds();
+	uint32_t received;
+
+	stop_before_hello(answered);
+	stopped = honest.carrier;
+	honest.carrier = NULL;
+	UNTIL(victim.carrier->n_claims == 0 && test_open_fds() < fds);
+	honest.carrier = stopped;
+	if (answered)
+		rvcm_carrier_progress(honest.carrier);
+	received = victim.received;
+	UNTIL(honest.downs || commit_one(honest.path));
+	UNTIL(honest.downs || victim.received == received + 1);
+	if (honest.downs)
+		assert_int_equal(honest.cause.status, RVCM_STATUS_REJECTED_LATE);
+	/* That was expected, as was the end of its link to the one before. */
+	honest.downs = 0;
+	victim.downs = 0;
+	scene_check_third();
+}
+
+static void an_opener_is_stopped_before_the_reply(void **state)
+{
+	(void)state;
+	an_opener_is_stopped(false);
+}
+
+static void an_opener_is_stopped_before_hello(void **state)
+{
+	(void)state;
+	an_opener_is_stopped(true);
+}
+
 /* -- a peer that computes --------------------------------------------------------------------- */
 
 /* The other one computes, and has not taken all: that does not keep us, and nothing is lost. */
@@ -372,6 +450,8 @@ int main(void)
 		TEST(lies_after_the_acceptance),
 		TEST(a_replay_of_all_of_it),
 		TEST(an_acceptor_goes_wrong_at_every_step),
+		TEST(an_opener_is_stopped_before_the_reply),
+		TEST(an_opener_is_stopped_before_hello),
 		cmocka_unit_test(closing_does_not_wait_for_who_computes),
 	};
 

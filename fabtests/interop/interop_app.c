@@ -2,11 +2,12 @@
 /*
  * The application of peer.py: one endpoint that talks to one peer. Public libfabric calls only.
  *
- *   interop_app ADDRESS PORT first|second|none
+ *   interop_app ADDRESS PORT first|second|long|none
  *
  * Prints "name ADDRESS PORT", receives a short message of tag 1 and sends one of tag 2 (first: the
- * other way round), receives a long one of tag 3 and sends one of tag 4, or none of it. Goes on
- * making progress until its input ends, then closes in order.
+ * other way round), receives a long one of tag 3 and sends one of tag 4 (long: that only), or none
+ * of it. Goes on making progress until its input ends, then closes in order. An operation that
+ * fails ends it, with a line on its standard error that says why.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -145,6 +146,10 @@ static void converse(struct app *a, const char *who)
 {
 	if (!strcmp(who, "none"))
 		return;
+	if (!strcmp(who, "long")) {
+		send_one(a, 4, LONG);
+		return;
+	}
 	if (!strcmp(who, "first"))
 		send_one(a, 2, SHORT);
 	recv_one(a, 1, SHORT);
@@ -170,7 +175,7 @@ int main(int argc, char **argv)
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 
 	if (argc != 4) {
-		fprintf(stderr, "usage: interop_app ADDRESS PORT first|second|none\n");
+		fprintf(stderr, "usage: interop_app ADDRESS PORT first|second|long|none\n");
 		return 2;
 	}
 	open_all(&a);

@@ -5,7 +5,7 @@
 As opener, then as acceptor, it shakes hands with an endpoint of interop_app's over TCP, exchanges eager messages, lets
 a long message be read by RDMA READ and reads one, asks with HEARTBEAT, and closes with BYE.  Nothing of rvcm's code is
 used, so this passes if DESIGN.md says all that a peer has to know.  Speaks TAP."""
-import os, re, socket, struct, subprocess, sys, traceback
+import os, re, socket, struct, subprocess, sys, tempfile, traceback
 
 DESIGN = os.path.join(os.environ.get("top_srcdir", "."), "prov/rvcm/DESIGN.md")
 APP = os.path.join(os.environ.get("top_builddir", "."), "fabtests/interop/interop_app")
@@ -274,9 +274,10 @@ class App:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(60)
         self.port = self.listener.getsockname()[1]
-        env = dict(os.environ, FI_RVCM_JOB_KEY=KEY.hex(), FI_RVCM_IFACE="lo")
+        env = dict(os.environ, FI_RVCM_JOB_KEY=KEY.hex(), FI_RVCM_IFACE="lo", FI_LOG_LEVEL="warn", FI_LOG_PROV="rvcm")
+        self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([APP, "127.0.0.1", str(self.port), first], env=env, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True)
         self.name = self.process.stdout.readline().split()
         assert self.name[:1] == ["name"], "interop_app has not started"
 
@@ -287,16 +288,24 @@ class App:
         """Have it close its endpoint."""
         self.process.stdin.close()
 
-    def wait(self):
-        assert self.process.wait(60) == 0, "interop_app failed"
+    def said(self):
+        """What it has written on its standard error: (lines of the log, its own)."""
+        self.errors.seek(0)
+        lines = self.errors.read().splitlines()
+        return [line for line in lines if ":rvcm:" in line], [line for line in lines if line.startswith("interop_app:")]
+
+    def wait(self, code=0):
+        assert self.process.wait(60) == code, "interop_app failed: %s" % (self.said(),)
 
     def kill(self):
         self.listener.close()
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        self.errors.close()
 
-def opener(app):
+def open_to(app):
+    """Connect to the application; our HELLO is on its way."""
     stream = app.connect()
     request = handshake(REQUEST, app.port, mapped("127.0.0.1"), 0x1234, 0, 1)
     stream.setup_send(b"MPA ID Req Frame", request)
@@ -305,6 +314,10 @@ def opener(app):
     reply = private[:56]
     told = check_handshake(reply, REPLY, request)
     assert told["port"] == int(app.name[2]) and told["peer_incarnation"] == 0x1234 and told["epoch"] == 1
+    return stream, request, reply, told
+
+def opener(app):
+    stream, request, reply, told = open_to(app)
     conn = Conn(stream, True, request, reply, told)
     conn.send_eager(1)                 # right behind HELLO
     conn.expect_hello()
@@ -319,7 +332,8 @@ def opener(app):
     app.end()
     app.wait()
 
-def acceptor(app):
+def accept_from(app):
+    """The application connects; its HELLO is to come."""
     stream = Stream(app.listener.accept()[0])
     _, private = stream.setup_read(b"MPA ID Req Frame")
     request = private[:56]
@@ -327,7 +341,10 @@ def acceptor(app):
     assert asked["port"] == int(app.name[2]) and asked["address"] == mapped(app.name[1]), "its name"
     reply = handshake(REPLY, app.port, os.urandom(16), 0x5678, asked["incarnation"], asked["epoch"], request)
     stream.setup_send(b"MPA ID Rep Frame", reply)
-    conn = Conn(stream, False, request, reply, asked)
+    return stream, Conn(stream, False, request, reply, asked)
+
+def acceptor(app):
+    stream, conn = accept_from(app)
     conn.expect_hello()
     conn.expect_eager(2)
     conn.send_eager(1)
@@ -353,6 +370,31 @@ def other_key(app):
     assert rejected and private[2] & 3 == REJECT and struct.unpack("<H", private[4:6]) == (2,), "REJECT for KEY"
     app.end()
     app.wait()
+
+def no_proof(app):
+    """Whose HELLO proves nothing hears BYE with reason 2, and the end."""
+    stream, request, reply, told = open_to(app)
+    conn = Conn(stream, True, request[:-1] + b"\xff", reply, told)
+    assert conn.frame() == (BYE, struct.pack("<HH", 2, 0)), "BYE for KEY"
+    try:
+        stream.segment()
+        raise AssertionError("something behind BYE")
+    except EOFError:
+        stream.sock.close()
+    app.end()
+    app.wait()
+
+def too_late(app):
+    """Who is told that its HELLO was overdue says so: once in the log, and to whoever asks what became of a send."""
+    stream, conn = accept_from(app)
+    conn.send_frame(BYE, struct.pack("<HH", 11, 0))
+    stream.sock.shutdown(socket.SHUT_WR)
+    app.wait(1)
+    log, own = app.said()
+    words = "peer 127.0.0.1:%d: rejected: no HELLO in the peer's FI_RVCM_HELLO_TIMEOUT" % app.port
+    assert len(log) == 1 and log[0].endswith(words), "the log: %s" % log
+    assert own and own[0] == "interop_app: " + words, "the error entry: %s" % own
+    stream.sock.close()
 
 def vectors():
     """The worked example of DESIGN.md."""
@@ -380,6 +422,8 @@ TESTS = [
     ("as opener", lambda: with_app("second", opener)),
     ("as acceptor", lambda: with_app("first", acceptor)),
     ("with another key", lambda: with_app("none", other_key)),
+    ("as opener without proof", lambda: with_app("none", no_proof)),
+    ("as acceptor that has waited", lambda: with_app("long", too_late)),
 ]
 
 def main():

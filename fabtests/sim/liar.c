@@ -127,6 +127,8 @@ static void liar_poll(struct liar *liar)
 		if (liar->heard.kind == RVCM_WIRE_HELLO)
 			memcpy(&liar->hello, (const uint8_t *)wc.data + sizeof(liar->heard),
 			       sizeof(liar->hello));
+		if (liar->heard.kind == RVCM_WIRE_BYE && wc.length > sizeof(liar->heard))
+			liar->bye = rvcm_le16_get((const uint8_t *)wc.data + sizeof(liar->heard));
 		liar->frames++;
 		liar->dev->ops->rx_release(liar->pool, wc.rx);
 	}

@@ -47,6 +47,7 @@ struct liar {
 	struct rvcm_dev_req *req;
 	struct rvcm_wire_frame heard; /* the last frame that arrived */
 	struct rvcm_wire_hello hello; /* and the last HELLO's body */
+	uint16_t bye;                 /* what the last BYE said: enum rvcm_wire_reason */
 	uint32_t frames;
 	struct rvcm_dev_mr *mr; /* of out */
 	uint32_t n_out;

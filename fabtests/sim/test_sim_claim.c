@@ -74,6 +74,7 @@ static void a_silent_opener_is_dropped(void **state)
 	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
 	liar_pass(&t.thief, 100 * SIM_MS);
 	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_DISCONNECTED);
+	assert_int_equal(t.thief.bye, RVCM_WIRE_REASON_LATE); /* and was told why */
 	assert_int_equal(unproven(&t.victim), 1);
 	assert_non_null(strstr(t.victim.warned.text, "did not prove itself in time"));
 	assert_int_equal(victim_contacts(&t.victim), 1);
@@ -101,6 +102,8 @@ static void a_replay_costs_no_link(void **state)
 	liar_data(&t.honest, 1);
 	assert_int_equal(t.victim.received, 2);
 	liar_hello(&t.thief, false);
+	liar_pass(&t.thief, 20 * SIM_MS);
+	assert_int_equal(t.thief.bye, RVCM_WIRE_REASON_KEY);
 	assert_int_equal(unproven(&t.victim), 1);
 	assert_non_null(strstr(t.victim.warned.text, "proof"));
 	liar_hang_up(&t.thief);
@@ -318,6 +321,55 @@ static void an_opener_may_compute(void **state)
 	victim_close(&victim, &liar);
 }
 
+/* The acceptor lets the opener go, with these words; its application hears them, or of a breach. */
+static void turn_away(enum rvcm_wire_reason reason, size_t bytes, enum rvcm_status status,
+		      const char *text)
+{
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_bye bye;
+	} words = { .frame = liar_frame(RVCM_WIRE_BYE, 0, 0) };
+	struct rvcm_wire_handshake reply;
+	struct rvcm_shake shake;
+	struct victim victim;
+	struct liar liar;
+
+	victim_open(&victim, 1);
+	liar_open(&liar, &victim);
+	want(&victim, &liar);
+	liar_pass(&liar, 10 * SIM_MS);
+	shake = liar_shake(&liar, RVCM_WIRE_REPLY);
+	rvcm_shake_encode(&shake, liar_job_key, &liar.request, &reply);
+	liar_qp(&liar);
+	assert_int_equal(liar.dev->ops->accept(liar.req, liar.qp, &reply, sizeof(reply)), 0);
+	liar_pass(&liar, 10 * SIM_MS);
+	assert_int_equal(liar.dev->ops->attach(liar.qp), 0);
+	rvcm_le16_put(words.bye.reason, (uint16_t)reason);
+	liar_say(&liar, &words, sizeof(words.frame) + bytes);
+	liar_pass(&liar, 20 * SIM_MS);
+	assert_int_equal(victim.downs, 1);
+	assert_int_equal(victim.cause.status, status);
+	assert_non_null(strstr(victim.cause.text, text));
+	assert_int_equal(victim.warned.n, 1);
+	assert_memory_equal(victim.warned.text, victim.cause.text, strlen(victim.cause.text));
+	victim_close(&victim, &liar);
+}
+
+static void an_opener_is_told_why(void **state)
+{
+	const size_t whole = sizeof(struct rvcm_wire_bye);
+
+	(void)state;
+	turn_away(RVCM_WIRE_REASON_LATE, whole, RVCM_STATUS_REJECTED_LATE, "HELLO_TIMEOUT");
+	turn_away(RVCM_WIRE_REASON_KEY, whole, RVCM_STATUS_REJECTED_KEY, "another job key");
+	turn_away(RVCM_WIRE_REASON_STALE, whole, RVCM_STATUS_REJECTED_STALE, "stale");
+	turn_away(RVCM_WIRE_REASON_RESOURCE, whole, RVCM_STATUS_REJECTED_RESOURCE, "out of res");
+	/* Half a reason, one that is unknown, none: it should have begun with HELLO. */
+	turn_away(RVCM_WIRE_REASON_LATE, 1, RVCM_STATUS_PROTOCOL, "HELLO");
+	turn_away(RVCM_WIRE_REASONS, whole, RVCM_STATUS_PROTOCOL, "HELLO");
+	turn_away(RVCM_WIRE_REASON_NONE, whole, RVCM_STATUS_PROTOCOL, "HELLO");
+}
+
 /* While a claim may still be proven we do not open ourselves; when it is not, we do. */
 static void a_claim_is_waited_for(void **state)
 {
@@ -370,6 +422,7 @@ int main(void)
 		cmocka_unit_test(names_without_proof_are_forgotten),
 		cmocka_unit_test(an_acceptor_may_compute),
 		cmocka_unit_test(an_opener_may_compute),
+		cmocka_unit_test(an_opener_is_told_why),
 		cmocka_unit_test(a_claim_is_waited_for),
 		cmocka_unit_test(closing_drops_claims),
 	};

@@ -20,6 +20,7 @@
 #include "conn/conn_impl.h"
 
 #define ESTABLISH_NS 2000000000u /* then the opener has given up too */
+#define PARTING_NS   200000000u  /* for our last words to leave, and its end to come */
 
 /* The data side does not have it. */
 static void end(struct rvcm_link *link)
@@ -53,6 +54,10 @@ static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 	struct rvcm_contact *contact = link->contact;
 
 	(void)now_ns;
+	if (link->parting) {
+		recall(link);
+		return;
+	}
 	if (link->handed) { /* whether HELLO lies in the queue only the data side can see */
 		rvcm_carrier_mail_data(contact->carrier, &link->due);
 		return;
@@ -190,7 +195,7 @@ void rvcm_claim_lost(struct rvcm_link *link, enum rvcm_status status, int err)
 	struct rvcm_contact *contact = link->contact;
 
 	if (link->handed) {
-		if (!link->down_posted)
+		if (!link->down_posted && !link->parting)
 			rvcm_cause_set(&link->cause, &contact->peer, status, err, NULL);
 		recall(link);
 		return;
@@ -199,12 +204,21 @@ void rvcm_claim_lost(struct rvcm_link *link, enum rvcm_status status, int err)
 	rvcm_contact_unclaimed(contact, status, err, NULL);
 }
 
+/* Where the opener has been told why, the link ends in order behind that, or soon enough. */
 void rvcm_claim_broken(struct rvcm_link *link)
 {
+	struct rvcm_carrier *carrier = link->contact->carrier;
+
 	if (!link->down_posted)
 		link->cause = link->failed_cause;
 	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", link->failed_cause.text);
-	recall(link);
+	link->parting =
+		link->told && !link->down_posted && link->qp->dev->ops->disconnect(link->qp) == 0;
+	if (link->parting)
+		rvcm_timer_set(&carrier->timers, &link->timer,
+			       rvcm_carrier_now(carrier) + PARTING_NS);
+	else
+		recall(link);
 }
 
 void rvcm_claim_released(struct rvcm_link *link)

@@ -115,7 +115,8 @@ struct rvcm_link {
 
 	/* Control's, of a claim. */
 	bool claim;
-	bool handed; /* to the data side */
+	bool handed;  /* to the data side */
+	bool parting; /* its opener is told why it ends */
 	struct rvcm_list of_contact;
 	struct rvcm_timer timer;
 	uint32_t request_epoch;
@@ -126,7 +127,8 @@ struct rvcm_link {
 	bool attached;
 	uint8_t nonce[RVCM_WIRE_NONCE_BYTES]; /* the opener's, of HELLO */
 	bool proven;
-	bool failing;                    /* as a claim: detach it when the stack is unwound */
+	bool failing;                    /* as a claim: end it when the stack is unwound */
+	bool told;                       /* why, before FAILED: it is still attached */
 	bool early_bye, early_heartbeat; /* behind HELLO, while it waits to be taken */
 	struct rvcm_conn *heir_of;       /* whose successor it is */
 	struct rvcm_list work;           /* carrier.claims_failing */

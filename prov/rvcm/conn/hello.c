@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * HELLO, the first message in each direction: proof that the peer holds the job key and takes part
- * in this very handshake, since the MAC runs over both sides' nonces.
+ * in this very handshake, since the MAC runs over both sides' nonces. An acceptor that does not
+ * believe its opener says BYE instead, with the reason, which is for people and changes nothing:
+ * the link ends either way.
  */
 #include <string.h>
 
@@ -83,4 +85,55 @@ const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *lin
 	if (link->peer_window < rvcm_le16_get(frame->window))
 		link->peer_window = rvcm_le16_get(frame->window);
 	return NULL;
+}
+
+/* By how a claim ended. What the device found, or what we do, is not told. */
+static enum rvcm_wire_reason reason_of(enum rvcm_status status)
+{
+	static const enum rvcm_wire_reason reasons[] = {
+		[RVCM_STATUS_CONNECT_TIMEOUT] = RVCM_WIRE_REASON_LATE,
+		[RVCM_STATUS_REJECTED_KEY] = RVCM_WIRE_REASON_KEY,
+		[RVCM_STATUS_REJECTED_STALE] = RVCM_WIRE_REASON_STALE,
+		[RVCM_STATUS_PROTOCOL] = RVCM_WIRE_REASON_MALFORMED,
+		[RVCM_STATUS_NO_MEMORY] = RVCM_WIRE_REASON_RESOURCE,
+	};
+
+	return (size_t)status < sizeof(reasons) / sizeof(reasons[0]) ? reasons[status]
+								     : RVCM_WIRE_REASON_NONE;
+}
+
+bool rvcm_hello_refuse(struct rvcm_carrier *carrier, struct rvcm_link *link,
+		       enum rvcm_status status)
+{
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_bye bye;
+	} words = { .frame.kind = RVCM_WIRE_BYE };
+	struct rvcm_dev *dev = carrier->devs[link->dev].dev;
+	struct rvcm_dev_sge sge = { .addr = &words, .length = sizeof(words) };
+	struct rvcm_dev_wr wr = {
+		.op = RVCM_DEV_OP_SEND,
+		.flags = RVCM_DEV_WR_SOLICITED | RVCM_DEV_WR_INLINE,
+		.n_sge = 1,
+		.sge = &sge,
+	};
+
+	if (reason_of(status) == RVCM_WIRE_REASON_NONE ||
+	    sizeof(words) > dev->attr.inline_bytes_max)
+		return false;
+	rvcm_le16_put(words.bye.reason, (uint16_t)reason_of(status));
+	return dev->ops->post(link->qp, &wr) == 0;
+}
+
+enum rvcm_wire_reason rvcm_hello_refused(const uint8_t *data, size_t bytes)
+{
+	const struct rvcm_wire_frame *frame = (const void *)data;
+	struct rvcm_wire_bye bye;
+	uint16_t reason;
+
+	if (frame->kind != RVCM_WIRE_BYE || bytes < sizeof(*frame) + sizeof(bye))
+		return RVCM_WIRE_REASON_NONE;
+	memcpy(&bye, frame + 1, sizeof(bye));
+	reason = rvcm_le16_get(bye.reason);
+	return reason < RVCM_WIRE_REASONS ? (enum rvcm_wire_reason)reason : RVCM_WIRE_REASON_NONE;
 }

@@ -195,6 +195,12 @@ int rvcm_hello_send(struct rvcm_conn *conn);
 const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
 			     const uint8_t *data, size_t bytes, enum rvcm_status *status);
 
+/* Tell the opener why its claim ends, if that is its doing or may pass. False: nothing was said. */
+bool rvcm_hello_refuse(struct rvcm_carrier *carrier, struct rvcm_link *link,
+		       enum rvcm_status status);
+/* The opener's: what it is told in the place of HELLO; NONE: that is something else. */
+enum rvcm_wire_reason rvcm_hello_refused(const uint8_t *data, size_t bytes);
+
 /* -- proof.c: the data side's half of claims -- */
 void rvcm_proof_up(struct rvcm_carrier *carrier, struct rvcm_link *link);
 /* HELLO should have come by now. */
@@ -205,7 +211,7 @@ void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, co
 			size_t bytes);
 /* A completion said so. */
 void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status);
-/* Detach what failed. Returns how many. */
+/* End what failed: say why, or detach it. Returns how many. */
 int rvcm_proof_run(struct rvcm_carrier *carrier);
 /* It has proved itself: it becomes a conn's, at once, or when that has let go of what it has. */
 void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link);

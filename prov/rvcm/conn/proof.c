@@ -14,7 +14,7 @@
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
-/* Detached when the stack is unwound; control, when told, sends DOWN. */
+/* Ended when the stack is unwound; control, when told, sends DOWN. */
 static void fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status,
 		 int err, const char *why)
 {
@@ -49,7 +49,10 @@ int rvcm_proof_run(struct rvcm_carrier *carrier)
 	while ((node = rvcm_list_pop(&carrier->claims_failing))) {
 		struct rvcm_link *link = rvcm_list_entry(node, struct rvcm_link, work);
 
-		let_go(carrier, link);
+		link->told = link->attached &&
+			     rvcm_hello_refuse(carrier, link, link->failed_cause.status);
+		if (!link->told)
+			let_go(carrier, link);
 		rvcm_carrier_mail_control(carrier, &link->failed);
 		n++;
 	}

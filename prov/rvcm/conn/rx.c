@@ -114,9 +114,15 @@ static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame
 /* The acceptor's first frame: it proves itself. (An opener does so before it has a conn.) */
 static bool receive_hello(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
+	enum rvcm_wire_reason reason = rvcm_hello_refused(data, bytes);
 	enum rvcm_status status;
-	const char *why = rvcm_hello_judge(conn->carrier, conn->link, data, bytes, &status);
+	const char *why;
 
+	if (reason != RVCM_WIRE_REASON_NONE) {
+		rvcm_conn_fail(conn, rvcm_shake_status(reason), 0, NULL);
+		return false;
+	}
+	why = rvcm_hello_judge(conn->carrier, conn->link, data, bytes, &status);
 	if (why) {
 		rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
 		rvcm_conn_fail(conn, status, 0, why);

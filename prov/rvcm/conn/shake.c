@@ -134,6 +134,7 @@ enum rvcm_status rvcm_shake_status(enum rvcm_wire_reason reason)
 		[RVCM_WIRE_REASON_MALFORMED] = RVCM_STATUS_PROTOCOL,
 		[RVCM_WIRE_REASON_SHARED] = RVCM_STATUS_REJECTED,
 		[RVCM_WIRE_REASON_BUSY] = RVCM_STATUS_REJECTED,
+		[RVCM_WIRE_REASON_LATE] = RVCM_STATUS_REJECTED_LATE,
 	};
 
 	return (size_t)reason < sizeof(status) / sizeof(status[0]) ? status[reason]

@@ -46,6 +46,7 @@ enum rvcm_wire_reason {
 	RVCM_WIRE_REASON_MALFORMED = 8,
 	RVCM_WIRE_REASON_SHARED = 9, /* there is a link between our carriers: use it; see slot */
 	RVCM_WIRE_REASON_BUSY = 10, /* another request of your carrier is being proven: try again */
+	RVCM_WIRE_REASON_LATE = 11, /* of BYE: your HELLO has not come in time */
 	RVCM_WIRE_REASONS
 };
 
@@ -122,6 +123,14 @@ struct rvcm_wire_hello {
 _Static_assert(sizeof(struct rvcm_wire_hello) == 32, "hello");
 
 #define RVCM_WIRE_RAIL_BYTES 24u
+
+/* The body of a BYE that stands in the place of an acceptor's HELLO; else BYE has none. */
+struct rvcm_wire_bye {
+	uint8_t reason[2]; /* enum rvcm_wire_reason */
+	uint8_t reserved[2];
+};
+
+_Static_assert(sizeof(struct rvcm_wire_bye) == 4, "bye");
 
 /* The name of an endpoint: address 0 stands for that of its carrier, as known to the receiver. */
 struct rvcm_wire_path {
