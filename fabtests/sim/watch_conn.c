@@ -7,21 +7,13 @@
 
 #define IMPLIES(a, b) assert_true(!(a) || (b))
 
-static const struct rvcm_buf *buf_of(struct rvcm_list *node)
+/* The numbers of a queue of messages count up from first; returns the next one. */
+static uint32_t follow(const struct rvcm_buf_queue *messages, uint32_t first)
 {
-	return rvcm_list_entry(node, struct rvcm_buf, replay);
-}
-
-/* The numbers of a list of messages count up from first; returns the next one. */
-static uint32_t follow(struct rvcm_list *messages, uint32_t first)
-{
-	struct rvcm_list *pos;
-
-	rvcm_list_for_each (pos, messages) {
-		const struct rvcm_buf *buf = buf_of(pos);
-
+	for (const struct rvcm_buf *buf = messages->first; buf; buf = buf->next) {
 		assert_int_equal(buf->seq, first);
 		assert_true(buf->held && !buf->control);
+		assert_true(buf->next || messages->end == &buf->next);
 		first++;
 	}
 	return first;
@@ -43,7 +35,7 @@ static void watch_conn(struct rvcm_conn *conn)
 	assert_null(conn->reserved);
 	IMPLIES(conn->up, conn->link && !conn->failed);
 	if (!conn->link || conn->failed) {
-		assert_true(rvcm_list_empty(&conn->replay) && rvcm_list_empty(&conn->pending));
+		assert_true(!conn->replay.first && !conn->pending.first);
 		assert_true(rvcm_list_empty(&conn->reads));
 		assert_int_equal(conn->reads_inflight, 0);
 		assert_int_equal(conn->reads_open, 0);
@@ -88,19 +80,18 @@ static bool is_numbered(const void *data, size_t bytes)
 		(frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED));
 }
 
-static uint32_t length_of(struct rvcm_list *list)
+static uint32_t length_of(const struct rvcm_buf *buf)
 {
-	struct rvcm_list *pos;
 	uint32_t n = 0;
 
-	rvcm_list_for_each (pos, list)
+	for (; buf; buf = buf->next)
 		n++;
 	return n;
 }
 
 static void watch_direction(struct rvcm_conn *from, struct rvcm_conn *to, bool broken)
 {
-	uint32_t under_way = from->tx_seq - length_of(&from->pending) - to->rx_next;
+	uint32_t under_way = from->tx_seq - length_of(from->pending.first) - to->rx_next;
 	uint32_t seen = sim_qp_coming(to->link->qp, is_numbered);
 	uint32_t unsent = sim_qp_unsent(from->link->qp);
 
@@ -145,6 +136,6 @@ void watch_carrier_empty(struct rvcm_carrier *carrier)
 	for (unsigned int i = 0; i < RVCM_CONN_BUF_CLASSES; i++) {
 		struct rvcm_buf_class *class = &carrier->bufs.class[i];
 
-		assert_int_equal(length_of(&class->free), class->total);
+		assert_int_equal(length_of(class->free), class->total);
 	}
 }

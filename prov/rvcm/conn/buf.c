@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Message buffers: what a message lives in from commit until the peer has acknowledged it and the
- * device is through with it. Free lists per size class, filled a chunk at a time; each chunk is
- * registered with every device, so a buffer can go out by any. Memory follows use: nothing is
- * allocated before the first message, the first chunk is small, and peers share the lists.
- */
+/* Message buffers: the memory behind buf.h. */
 #include <errno.h>
 
 #include "base/log.h"
@@ -35,7 +30,7 @@ int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier)
 		class->bytes = bytes[i];
 		stride = sizeof(struct rvcm_buf) + class->bytes;
 		class->per_chunk = stride < CHUNK_BYTES / 4 ? (uint32_t)(CHUNK_BYTES / stride) : 4;
-		rvcm_list_init(&class->free);
+		class->free = NULL;
 	}
 	return 0;
 }
@@ -87,9 +82,8 @@ static uint32_t chunk_next(const struct rvcm_buf_class *class)
 	return n < class->per_chunk ? n : class->per_chunk;
 }
 
-static int class_grow(struct rvcm_buf_pool *pool, uint8_t index)
+static int class_grow(struct rvcm_buf_pool *pool, struct rvcm_buf_class *class)
 {
-	struct rvcm_buf_class *class = &pool->class[index];
 	size_t stride = class_stride(class);
 	uint32_t n = chunk_next(class);
 	size_t bytes = stride * n;
@@ -104,36 +98,26 @@ static int class_grow(struct rvcm_buf_pool *pool, uint8_t index)
 	}
 	rvcm_list_add_tail(&pool->chunks, &chunk->node);
 	class->total += n;
-	for (uint32_t i = 0; i < n; i++) {
-		struct rvcm_buf *buf = (void *)((uint8_t *)chunk->memory + i * stride);
+	/* Last first, so that they are handed out in order of address. */
+	while (n--) {
+		struct rvcm_buf *buf = (void *)((uint8_t *)chunk->memory + n * stride);
 
-		buf->class = index;
+		buf->class = class;
 		buf->chunk = chunk;
+		buf->tail.bytes = 0;
 		rvcm_list_init(&buf->inflight);
-		rvcm_list_add_tail(&class->free, &buf->replay);
+		rvcm_buf_put(buf);
 	}
 	return 0;
 }
 
 struct rvcm_buf *rvcm_buf_get(struct rvcm_buf_pool *pool, size_t bytes)
 {
-	struct rvcm_list *node;
-	uint8_t i = 0;
+	struct rvcm_buf_class *class = rvcm_buf_fit(pool, bytes);
 
-	while (i < RVCM_CONN_BUF_CLASSES - 1 && pool->class[i].bytes < bytes)
-		i++;
-	node = rvcm_list_pop(&pool->class[i].free);
-	if (!node) {
-		if (class_grow(pool, i))
-			return NULL;
-		node = rvcm_list_pop(&pool->class[i].free);
-	}
-	return rvcm_list_entry(node, struct rvcm_buf, replay);
-}
-
-void rvcm_buf_put(struct rvcm_buf_pool *pool, struct rvcm_buf *buf)
-{
-	rvcm_list_add_head(&pool->class[buf->class].free, &buf->replay);
+	if (!class->free && class_grow(pool, class))
+		return NULL;
+	return rvcm_buf_take(class);
 }
 
 struct rvcm_dev_mr *rvcm_buf_mr(const struct rvcm_buf *buf, uint16_t dev)

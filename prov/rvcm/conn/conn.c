@@ -42,8 +42,8 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 	rvcm_list_init(&conn->routes);
 	rvcm_list_init(&conn->work);
 	rvcm_list_init(&conn->hold);
-	rvcm_list_init(&conn->replay);
-	rvcm_list_init(&conn->pending);
+	rvcm_buf_queue_init(&conn->replay);
+	rvcm_buf_queue_init(&conn->pending);
 	rvcm_list_init(&conn->reads);
 	rvcm_list_init(&conn->reads_lost);
 	atomic_init(&conn->want_posted, false);
@@ -96,8 +96,7 @@ bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn)
 	/* Who has not answered HELLO may not have looked at all, and would see an end only. */
 	if (!conn->hello_seen && conn->tx_seq != 0)
 		return false;
-	return rvcm_list_empty(&conn->pending) && !conn->bye_due &&
-	       conn->link->completed >= conn->bye_ordinal;
+	return !conn->pending.first && !conn->bye_due && conn->link->completed >= conn->bye_ordinal;
 }
 
 void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)

@@ -44,6 +44,7 @@
 #include "base/rng.h"
 #include "base/stat.h"
 #include "base/timer.h"
+#include "conn/buf.h"
 #include "conn/conn.h"
 #include "conn/link_fsm.h"
 #include "conn/shake.h"
@@ -53,9 +54,8 @@
 #define RVCM_CONN_WINDOW_MAX     1024u
 #define RVCM_CONN_CONTROL_MAX    8u /* control frames that one side may have in flight */
 #define RVCM_CONN_POOL_COUNT     4096u
-#define RVCM_CONN_READS_MAX      16u /* RDMA reads in flight on a link */
-#define RVCM_CONN_SIGNAL_EVERY   16u /* sends; more often where the device's queue is short */
-#define RVCM_CONN_BUF_CLASSES    5u
+#define RVCM_CONN_READS_MAX      16u   /* RDMA reads in flight on a link */
+#define RVCM_CONN_SIGNAL_EVERY   16u   /* sends; more often where the device's queue is short */
 #define RVCM_CONN_INCARNATIONS   4u    /* dead ones remembered per peer */
 #define RVCM_CONN_CLAIMS_OF_PEER 4u    /* links that say they are the same peer's */
 #define RVCM_CONN_CLAIMS_MAX     4096u /* in a carrier: more than open at once in any job */
@@ -136,38 +136,10 @@ struct rvcm_link {
 	uint64_t completed;              /* sends that the device is known to be through with */
 	uint32_t unsignalled;            /* sends since the last signalled one */
 	struct rvcm_list inflight;       /* bufs that the device may still read, oldest first */
+	uint32_t inline_bytes_max;       /* the device's */
+	struct rvcm_dev_sge sge;         /* the next frame */
+	struct rvcm_dev_wr wr;           /* its post; what all have in common is set once */
 	bool settled; /* the slot is shut, and all that was sent is on its way; control reads it */
-};
-
-/* A message buffer: header and payload of one frame. See buf.h. */
-struct rvcm_buf {
-	struct rvcm_list replay;   /* tx.replay or tx.pending */
-	struct rvcm_list inflight; /* link.inflight */
-	uint64_t ordinal;          /* of its post */
-	uint32_t seq;
-	uint32_t bytes; /* of the frame, header included, tail not */
-	uint8_t class;
-	bool control;
-	bool signalled; /* its post has to be */
-	bool held;      /* by replay: not acknowledged yet */
-	bool inuse;     /* by the device */
-	struct rvcm_buf_chunk *chunk;
-	struct rvcm_path_tail tail;  /* bytes 0 = none, or given back */
-	struct rvcm_path_full *path; /* whose tail */
-	uint8_t frame[];
-};
-
-struct rvcm_buf_class {
-	size_t bytes;       /* of frame[] */
-	uint32_t total;     /* buffers, free or not */
-	uint32_t per_chunk; /* at most */
-	struct rvcm_list free;
-};
-
-struct rvcm_buf_pool {
-	struct rvcm_carrier *carrier;
-	struct rvcm_buf_class class[RVCM_CONN_BUF_CLASSES];
-	struct rvcm_list chunks;
 };
 
 /* An RDMA read in pieces of at most the device's message size. */
@@ -225,8 +197,8 @@ struct rvcm_conn {
 	uint32_t tx_seq;
 	uint32_t tx_acked;
 	uint32_t tx_limit;
-	struct rvcm_list replay;  /* posted, not acknowledged; oldest first */
-	struct rvcm_list pending; /* committed, not posted: the device's queue is full */
+	struct rvcm_buf_queue replay;  /* posted, not acknowledged; oldest first */
+	struct rvcm_buf_queue pending; /* committed, not posted: the device's queue is full */
 	struct rvcm_buf *reserved;
 
 	/* hold.c: what is posted and not flushed, and the messages of this turn. */

@@ -6,31 +6,14 @@
  * When? A message that is followed by none must not wait, and nobody says which one that is. So:
  *
  *   - During progress everything that may wait does: progress ends with a flush.
- *   - Outside of it, the first FREE messages of a burst (since the last progress or flush) leave at
- *     once, and the others wait, if the owner has promised to come back (attr.hold): at most until
- *     there are COUNT of them, or BYTES, or for the next progress or flush.
+ *   - Outside of it, the first HOLD_FREE messages of a burst (since the last progress or flush)
+ * leave at once, and the others wait, if the owner has promised to come back (attr.hold): at most
+ * until there are HOLD_COUNT of them, or HOLD_BYTES, or for the next progress or flush.
  *
  * Whatever is posted without MORE takes along what waits. A burst is told by comparing with the
  * carrier's turn, so that nothing has to be visited when a turn ends.
  */
-#include "conn/conn_impl.h"
-
-#define HOLD_FREE  4u
-#define HOLD_COUNT 16u
-#define HOLD_BYTES 16384u
-
-bool rvcm_hold_may(struct rvcm_conn *conn, size_t bytes)
-{
-	const struct rvcm_carrier *carrier = conn->carrier;
-
-	if (conn->turn != carrier->turn) {
-		conn->turn = carrier->turn;
-		conn->burst = 0;
-	}
-	if (!carrier->progressing && (!carrier->attr.hold || conn->burst++ < HOLD_FREE))
-		return false;
-	return conn->held + 1 < HOLD_COUNT && conn->held_bytes + bytes < HOLD_BYTES;
-}
+#include "conn/hold.h"
 
 void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes)
 {

@@ -75,6 +75,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 		rvcm_mem_free(link);
 		return rc;
 	}
+	rvcm_tx_prepare(link);
 	*out = link;
 	return 0;
 }

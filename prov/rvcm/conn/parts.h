@@ -152,20 +152,22 @@ void rvcm_confirm_acked(struct rvcm_conn *conn, bool is_ack);
 int rvcm_work_run(struct rvcm_carrier *carrier);
 
 /* -- tx.c -- */
+/* A link that is opened: what all posts have in common. */
+void rvcm_tx_prepare(struct rvcm_link *link);
 void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window);
 /* Send what is reserved, as that kind of numbered frame, from src to dst. */
 void rvcm_tx_commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
 		    size_t bytes, enum rvcm_path_when when);
-/* The same for DATA of the path, at once, with its tail. */
-void rvcm_tx_commit_tail(struct rvcm_path_full *path, size_t bytes,
-			 const struct rvcm_path_tail *tail);
+/* The same for DATA of the path. */
+void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when when);
+/* At once, with its tail. */
+void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes,
+		       const struct rvcm_path_tail *tail);
 /* Post a control frame with that payload; -EAGAIN: later. */
 int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
 		    size_t bytes);
 /* Post what is pending; true when nothing is any more. */
 bool rvcm_tx_drain(struct rvcm_conn *conn);
-/* The peer accepted everything before ack, and grants window from there. False: it lies. */
-bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window);
 /* Is the device's send queue full? */
 bool rvcm_tx_full(const struct rvcm_link *link);
 /* The device is through with sends up to that ordinal. */
@@ -175,8 +177,7 @@ void rvcm_tx_reset(struct rvcm_conn *conn);
 
 /* -- hold.c -- */
 
-/* May a frame of that size, which can wait, do so? Then post it with MORE, and add it. */
-bool rvcm_hold_may(struct rvcm_conn *conn, size_t bytes);
+/* A frame of that size, which rvcm_hold_may (hold.h) has said may wait, was posted with MORE. */
 void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes);
 /* Something was posted without MORE, or the link is gone: nothing is held any more. */
 void rvcm_hold_drop(struct rvcm_conn *conn);
@@ -231,14 +232,5 @@ void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status);
 int rvcm_poll_dev(struct rvcm_carrier_dev *dev);
 /* wr_id of the n-th send of a link, and of a read's piece. */
 #define RVCM_POLL_READ 1u
-
-/* -- buf.c -- */
-int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier);
-void rvcm_buf_pool_fini(struct rvcm_buf_pool *pool);
-/* A buffer whose frame holds bytes, or NULL. */
-struct rvcm_buf *rvcm_buf_get(struct rvcm_buf_pool *pool, size_t bytes);
-void rvcm_buf_put(struct rvcm_buf_pool *pool, struct rvcm_buf *buf);
-/* The registration of the buffer on that device. */
-struct rvcm_dev_mr *rvcm_buf_mr(const struct rvcm_buf *buf, uint16_t dev);
 
 #endif

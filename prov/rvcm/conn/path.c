@@ -40,11 +40,8 @@ static uint64_t in_hash(const struct rvcm_conn *conn, uint16_t src, uint16_t dst
 struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
 {
 	const struct in_key key = { .conn = conn, .src = src, .dst = dst };
-	struct rvcm_path_full *path = conn->last_in;
 	struct rvcm_hash_node *node;
 
-	if (path && path->in_slot == src && path->slot->number == dst)
-		return path;
 	node = rvcm_hash_find(&conn->carrier->ins, in_hash(conn, src, dst), &key);
 	if (!node)
 		return NULL;
@@ -167,6 +164,7 @@ void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->fresh = false;
 	path->in = conn;
 	path->in_slot = peer_slot;
+	path->in_slots = rvcm_wire_slots_of(peer_slot, path->slot->number);
 	path->implied = implied;
 	path->pub.read_dev = conn->dev;
 	rvcm_list_add_tail(&conn->ins, &path->of_in);
@@ -280,7 +278,7 @@ static bool has_credit(const struct rvcm_conn *conn)
 }
 
 /* The first message waits until we have introduced ourselves, which takes a credit too. */
-static __attribute__((noinline)) struct rvcm_conn *sender(struct rvcm_path_full *path)
+static struct rvcm_conn *sender(struct rvcm_path_full *path)
 {
 	struct rvcm_conn *conn = path->out;
 
@@ -293,17 +291,14 @@ static __attribute__((noinline)) struct rvcm_conn *sender(struct rvcm_path_full 
 	return NULL;
 }
 
-void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
+/* It is the first message, or has to wait, or memory is to be made. */
+static __attribute__((noinline, cold)) void *reserve_late(struct rvcm_path_full *path, size_t need)
 {
-	struct rvcm_path_full *path = rvcm_path_full(pub);
-	struct rvcm_conn *conn = path->tx;
+	struct rvcm_conn *conn = sender(path);
 
-	if (!conn || conn->failing || conn->tx_seq == conn->tx_limit) {
-		conn = sender(path);
-		if (!conn)
-			return NULL;
-	}
-	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
+	if (!conn)
+		return NULL;
+	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, need);
 	if (!conn->reserved) {
 		rvcm_conn_schedule(conn);
 		block(path);
@@ -312,27 +307,37 @@ void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
 	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
 }
 
-void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
+void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
 {
 	struct rvcm_path_full *path = rvcm_path_full(pub);
+	struct rvcm_conn *conn = path->tx;
+	size_t need = bytes + sizeof(struct rvcm_wire_frame);
+	struct rvcm_buf *buf;
 
-	rvcm_stat_inc(&path->carrier->stats.tx_messages);
-	rvcm_tx_commit(path->tx, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes, when);
+	if (!conn || conn->failing || conn->tx_seq == conn->tx_limit)
+		return reserve_late(path, need);
+	buf = rvcm_buf_take(rvcm_buf_fit(&conn->carrier->bufs, need));
+	if (!buf)
+		return reserve_late(path, need);
+	conn->reserved = buf;
+	return buf->frame + sizeof(struct rvcm_wire_frame);
+}
+
+void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
+{
+	rvcm_tx_send(rvcm_path_full(pub), bytes, when);
 }
 
 void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvcm_path_tail *tail)
 {
-	struct rvcm_path_full *path = rvcm_path_full(pub);
-
-	rvcm_stat_inc(&path->carrier->stats.tx_messages);
-	rvcm_tx_commit_tail(path, bytes, tail);
+	rvcm_tx_send_tail(rvcm_path_full(pub), bytes, tail);
 }
 
 void rvcm_path_cancel(struct rvcm_path *pub)
 {
 	struct rvcm_conn *conn = rvcm_path_full(pub)->tx;
 
-	rvcm_buf_put(&conn->carrier->bufs, conn->reserved);
+	rvcm_buf_put(conn->reserved);
 	conn->reserved = NULL;
 }
 

@@ -64,6 +64,7 @@ struct rvcm_path_full {
 
 	struct rvcm_conn *in; /* NULL: none */
 	uint16_t in_slot;
+	uint32_t in_slots; /* in_slot and our own, as rvcm_wire_slots gives them */
 	bool implied;
 	struct rvcm_list of_in;
 	struct rvcm_hash_node by_in; /* carrier.ins */

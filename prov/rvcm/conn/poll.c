@@ -4,7 +4,7 @@
 
 #define BATCH 16
 
-static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
+static __attribute__((noinline)) void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 {
 	if (!link->conn)
 		return; /* a claim: nothing of ours was sent on it */
@@ -19,8 +19,9 @@ static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 		rvcm_conn_fail(link->conn, wc->status, 0, NULL);
 }
 
-static void receive_failed(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
-			   enum rvcm_status status)
+static __attribute__((noinline, cold)) void receive_failed(struct rvcm_carrier_dev *dev,
+							   struct rvcm_link *link,
+							   enum rvcm_status status)
 {
 	if (status == RVCM_STATUS_FLUSHED)
 		return;
@@ -30,8 +31,21 @@ static void receive_failed(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
 		rvcm_proof_fail(dev->carrier, link, status);
 }
 
-static void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
-		     const struct rvcm_dev_wc *wc)
+/* Not a frame on the link of a conn, as nearly all are. */
+static __attribute__((noinline)) void received_otherwise(struct rvcm_carrier_dev *dev,
+							 struct rvcm_link *link,
+							 const struct rvcm_dev_wc *wc)
+{
+	struct rvcm_conn *conn = link->conn;
+
+	if (!conn && wc->op == RVCM_DEV_OP_RECV)
+		rvcm_proof_message(dev->carrier, link, wc->data, wc->length);
+	else if (conn && wc->op == RVCM_DEV_OP_RECV_HEAD && !conn->failing && !conn->failed)
+		rvcm_rx_head(conn, wc->data, wc->length);
+}
+
+static inline void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
+			    const struct rvcm_dev_wc *wc)
 {
 	struct rvcm_conn *conn = link->conn;
 
@@ -39,15 +53,11 @@ static void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
 		receive_failed(dev, link, wc->status);
 		return;
 	}
+	if (!conn || wc->op != RVCM_DEV_OP_RECV)
+		received_otherwise(dev, link, wc);
 	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
-	if (wc->op == RVCM_DEV_OP_RECV) {
-		if (!conn)
-			rvcm_proof_message(dev->carrier, link, wc->data, wc->length);
-		else if (!conn->failing && !conn->failed)
-			rvcm_rx_message(conn, wc->data, wc->length, wc->flags & RVCM_DEV_WC_PLACED);
-	} else if (wc->op == RVCM_DEV_OP_RECV_HEAD && conn && !conn->failing && !conn->failed) {
-		rvcm_rx_head(conn, wc->data, wc->length);
-	}
+	else if (!(conn->failing || conn->failed))
+		rvcm_rx_message(conn, wc->data, wc->length, wc->flags & RVCM_DEV_WC_PLACED);
 	dev->dev->ops->rx_release(dev->pool, wc->rx);
 }
 

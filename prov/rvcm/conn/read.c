@@ -2,7 +2,7 @@
 /* RDMA reads: cut to the device's message size, a bounded number of pieces in flight. */
 #include <errno.h>
 
-#include "conn/conn_impl.h"
+#include "conn/hold.h"
 #include "conn/path.h"
 
 int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,

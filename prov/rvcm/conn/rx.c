@@ -5,10 +5,10 @@
  * stand behind a full window.
  */
 #include "base/le.h"
-#include "conn/conn_impl.h"
 #include "conn/path.h"
+#include "conn/tx.h"
 
-static void malformed(struct rvcm_conn *conn, const char *why)
+static __attribute__((noinline, cold)) void malformed(struct rvcm_conn *conn, const char *why)
 {
 	rvcm_stat_inc(&conn->carrier->stats.protocol_errors);
 	rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, why);
@@ -30,9 +30,9 @@ static void grow(struct rvcm_conn *conn)
  * Half of the window is used up and nothing of ours carried the acknowledgement: send one by
  * itself, and as the peer evidently has much to say, grant it more.
  */
-static void account(struct rvcm_conn *conn)
+static __attribute__((noinline)) void owe_ack(struct rvcm_conn *conn)
 {
-	if (conn->ack_due || conn->rx_next - conn->rx_acked < (conn->rx_window + 1) / 2)
+	if (conn->ack_due)
 		return;
 	if (conn->rx_window < conn->carrier->attr.window_max)
 		grow(conn);
@@ -40,16 +40,33 @@ static void account(struct rvcm_conn *conn)
 	rvcm_conn_schedule(conn);
 }
 
-static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes,
-			 bool placed)
+static inline void account(struct rvcm_conn *conn)
+{
+	if (2 * (conn->rx_next - conn->rx_acked) >= conn->rx_window)
+		owe_ack(conn);
+}
+
+/* The path of the message: of those that have so many, the one whose message was the last? */
+static inline struct rvcm_path_full *heard(struct rvcm_conn *conn,
+					   const struct rvcm_wire_frame *frame)
+{
+	struct rvcm_path_full *path = conn->last_in;
+
+	if (path && path->in_slots == rvcm_wire_slots(frame))
+		return path;
+	return rvcm_path_heard(conn, rvcm_le16_get(frame->src_slot),
+			       rvcm_le16_get(frame->dst_slot));
+}
+
+static inline void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+				size_t bytes, bool placed)
 {
 	const struct rvcm_conn_rx rx = {
 		.data = (const uint8_t *)(frame + 1),
 		.bytes = bytes,
 		.placed = placed,
 	};
-	struct rvcm_path_full *path = rvcm_path_heard(conn, rvcm_le16_get(frame->src_slot),
-						      rvcm_le16_get(frame->dst_slot));
+	struct rvcm_path_full *path = heard(conn, frame);
 
 	if (!path) { /* its endpoint has closed, which the peer does not know yet */
 		rvcm_stat_inc(&conn->carrier->stats.rx_strays);
@@ -90,7 +107,8 @@ static bool is_numbered(const struct rvcm_wire_frame *frame)
 	       (frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED);
 }
 
-static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
+static __attribute__((noinline)) void receive_control(struct rvcm_conn *conn,
+						      const struct rvcm_wire_frame *frame)
 {
 	switch (frame->kind) {
 	case RVCM_WIRE_ACK:
@@ -112,7 +130,8 @@ static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame
 }
 
 /* The acceptor's first frame: it proves itself. (An opener does so before it has a conn.) */
-static bool receive_hello(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
+static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn,
+							  const uint8_t *data, size_t bytes)
 {
 	enum rvcm_wire_reason reason = rvcm_hello_refused(data, bytes);
 	enum rvcm_status status;
@@ -133,34 +152,41 @@ static bool receive_hello(struct rvcm_conn *conn, const uint8_t *data, size_t by
 	return true;
 }
 
+/* Is the frame the next one, and is what it acknowledges what was sent? */
+static inline bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
+{
+	/* A link is ordered and loses nothing: every frame says the number that is expected. */
+	if (rvcm_le32_get(frame->seq) != conn->rx_next) {
+		malformed(conn, "sequence number out of order");
+		return false;
+	}
+	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
+		malformed(conn, "acknowledges what was not sent");
+		return false;
+	}
+	if (!(rvcm_list_empty(&conn->blocked) && rvcm_list_empty(&conn->owed)) &&
+	    conn->tx_seq != conn->tx_limit)
+		rvcm_conn_schedule(conn);
+	if (conn->confirm_wanted || conn->confirm_asking)
+		rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
+	return true;
+}
+
 void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
-	bool first = !conn->hello_seen;
 
 	if (bytes < sizeof(*frame) || frame->flags != 0) {
 		malformed(conn, "bad frame header");
 		return;
 	}
-	if (first && !receive_hello(conn, data, bytes))
-		return;
-	/* A link is ordered and loses nothing: every frame says the number that is expected. */
-	if (rvcm_le32_get(frame->seq) != conn->rx_next) {
-		malformed(conn, "sequence number out of order");
-		return;
-	}
-	/* An acceptor's HELLO acknowledges what came behind the opener's; it may be the only one
-	 * to. */
-	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
-		malformed(conn, "acknowledges what was not sent");
+	if (!conn->hello_seen) {
+		/* It acknowledges what came behind the opener's, and may be the only one to. */
+		if (receive_hello(conn, data, bytes))
+			take_numbers(conn, frame);
 		return;
 	}
-	if (conn->tx_seq != conn->tx_limit &&
-	    !(rvcm_list_empty(&conn->blocked) && rvcm_list_empty(&conn->owed)))
-		rvcm_conn_schedule(conn);
-	if (conn->confirm_wanted || conn->confirm_asking)
-		rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
-	if (first)
+	if (!take_numbers(conn, frame))
 		return;
 	if (is_numbered(frame))
 		receive_numbered(conn, frame, bytes - sizeof(*frame), placed);
@@ -184,8 +210,7 @@ void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 	if (bytes < sizeof(*frame) || frame->kind != RVCM_WIRE_DATA || !conn->hello_seen ||
 	    conn->peer_bye || rvcm_le32_get(frame->seq) != conn->rx_next)
 		return;
-	path = rvcm_path_heard(conn, rvcm_le16_get(frame->src_slot),
-			       rvcm_le16_get(frame->dst_slot));
+	path = heard(conn, frame);
 	if (!path || path->slot->closing || path->down_due)
 		return;
 	head = (struct rvcm_conn_rx) {

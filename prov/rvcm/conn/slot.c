@@ -176,7 +176,7 @@ static bool has_left(struct rvcm_path_full *path)
 	if (path->leave == RVCM_PATH_GONE)
 		return true;
 	conn = path->end_conn;
-	if (path->leave != RVCM_PATH_LEFT || !rvcm_list_empty(&conn->pending))
+	if (path->leave != RVCM_PATH_LEFT || conn->pending.first)
 		return false;
 	if (path->end_ordinal == 0)
 		path->end_ordinal = conn->link->posted;

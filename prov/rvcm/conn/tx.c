@@ -16,23 +16,19 @@
 #include <string.h>
 
 #include "base/le.h"
-#include "conn/conn_impl.h"
+#include "conn/hold.h"
 #include "conn/path.h"
-
-static void release(struct rvcm_conn *conn, struct rvcm_buf *buf)
-{
-	if (!buf->held && !buf->inuse)
-		rvcm_buf_put(&conn->carrier->bufs, buf);
-}
+#include "conn/tx.h"
 
 /* Fill in what is known only now: the acknowledgement rides on every frame. */
-static void stamp(struct rvcm_conn *conn, struct rvcm_buf *buf)
+static inline void stamp(struct rvcm_conn *conn, struct rvcm_buf *buf)
 {
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
+	uint32_t next = conn->rx_next;
 
-	rvcm_le32_put(frame->ack, conn->rx_next);
+	rvcm_le32_put(frame->ack, next);
 	rvcm_le16_put(frame->window, (uint16_t)conn->rx_window);
-	conn->rx_acked = conn->rx_next;
+	conn->rx_acked = next;
 	conn->ack_due = false;
 }
 
@@ -40,59 +36,89 @@ static void stamp(struct rvcm_conn *conn, struct rvcm_buf *buf)
  * The device is never asked for more than its queue holds: an acknowledgement may well arrive
  * before the completion of what it acknowledges, and credit alone would then send too much.
  */
-bool rvcm_tx_full(const struct rvcm_link *link)
+static inline bool is_full(const struct rvcm_conn *conn, const struct rvcm_link *link)
 {
-	return link->posted - link->completed + link->conn->reads_inflight >= link->sq_depth;
+	return link->posted - link->completed + conn->reads_inflight >= link->sq_depth;
 }
 
-/* Hand the frame to the device; hold: with what follows. -EAGAIN: its queue is full. */
-static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
+bool rvcm_tx_full(const struct rvcm_link *link)
 {
-	struct rvcm_link *link = conn->link;
-	struct rvcm_dev *dev = link->qp->dev;
+	return is_full(link->conn, link);
+}
+
+void rvcm_tx_prepare(struct rvcm_link *link)
+{
+	link->inline_bytes_max = link->qp->dev->attr.inline_bytes_max;
+	link->wr.op = RVCM_DEV_OP_SEND;
+	link->wr.n_sge = 1;
+	link->wr.sge = &link->sge;
+}
+
+/* The device reads the memory where it is, until it says that it is through with it. */
+static __attribute__((noinline)) int post_memory(struct rvcm_link *link, struct rvcm_buf *buf)
+{
 	const struct rvcm_path_tail *tail = &buf->tail;
-	bool is_inline = buf->bytes <= dev->attr.inline_bytes_max && !tail->bytes;
 	struct rvcm_dev_sge sge[2] = {
-		{
-			.addr = buf->frame,
-			.length = buf->bytes,
-			.mr = is_inline ? NULL : rvcm_buf_mr(buf, link->dev),
-		},
+		{ .addr = buf->frame, .length = buf->bytes, .mr = rvcm_buf_mr(buf, link->dev) },
 		{ .addr = tail->addr, .length = tail->bytes, .mr = tail->mr },
 	};
-	struct rvcm_dev_wr wr = {
-		.wr_id = (link->posted + 1) << 1,
-		.op = RVCM_DEV_OP_SEND,
-		.flags = RVCM_DEV_WR_SOLICITED,
-		.n_sge = tail->bytes ? 2 : 1,
-		.sge = sge,
-	};
+	struct rvcm_dev_wr wr = link->wr;
 	int rc;
 
-	if (rvcm_tx_full(link))
-		return -EAGAIN;
-	stamp(conn, buf);
-	if (is_inline)
-		wr.flags |= RVCM_DEV_WR_INLINE;
-	if (hold && !tail->bytes)
-		wr.flags |= RVCM_DEV_WR_MORE;
-	if (buf->signalled || link->unsignalled + 1 >= link->signal_every)
-		wr.flags |= RVCM_DEV_WR_SIGNALED;
-	rc = dev->ops->post(link->qp, &wr);
+	wr.n_sge = tail->bytes ? 2 : 1;
+	wr.sge = sge;
+	wr.flags &= ~(uint32_t)RVCM_DEV_WR_INLINE;
+	rc = link->qp->dev->ops->post(link->qp, &wr);
 	if (rc)
 		return rc;
-	if (wr.flags & RVCM_DEV_WR_MORE)
+	buf->inuse = true;
+	buf->ordinal = link->posted + 1;
+	rvcm_list_add_tail(&link->inflight, &buf->inflight);
+	return 0;
+}
+
+/*
+ * Hand the frame to the device; hold: with what follows. -EAGAIN: its queue is full. Of link->wr
+ * only what differs from frame to frame is written, and what is there serves for those that are
+ * short enough for the device to copy.
+ */
+static inline __attribute__((always_inline)) int post(struct rvcm_conn *conn, struct rvcm_buf *buf,
+						      bool hold)
+{
+	uint32_t flags = RVCM_DEV_WR_SOLICITED | RVCM_DEV_WR_INLINE;
+	struct rvcm_link *link = conn->link;
+	int rc;
+
+	if (is_full(conn, link))
+		return -EAGAIN;
+	stamp(conn, buf);
+	link->sge.addr = buf->frame;
+	link->sge.length = buf->bytes;
+	link->wr.wr_id = (link->posted + 1) << 1;
+	if (hold && !buf->tail.bytes)
+		flags |= RVCM_DEV_WR_MORE;
+	if (buf->signalled || link->unsignalled + 1 >= link->signal_every)
+		flags |= RVCM_DEV_WR_SIGNALED;
+	link->wr.flags = flags;
+	if (buf->bytes <= link->inline_bytes_max && !buf->tail.bytes)
+		rc = link->qp->dev->ops->post(link->qp, &link->wr);
+	else
+		rc = post_memory(link, buf);
+	if (rc)
+		return rc;
+	if (flags & RVCM_DEV_WR_MORE)
 		rvcm_hold_add(conn, buf->bytes);
 	else if (conn->held)
 		rvcm_hold_drop(conn);
 	link->posted++;
-	link->unsignalled = wr.flags & RVCM_DEV_WR_SIGNALED ? 0 : link->unsignalled + 1;
-	buf->inuse = !is_inline;
-	if (!is_inline) {
-		buf->ordinal = link->posted;
-		rvcm_list_add_tail(&link->inflight, &buf->inflight);
-	}
+	link->unsignalled = flags & RVCM_DEV_WR_SIGNALED ? 0 : link->unsignalled + 1;
 	return 0;
+}
+
+static __attribute__((noinline)) int post_apart(struct rvcm_conn *conn, struct rvcm_buf *buf,
+						bool hold)
+{
+	return post(conn, buf, hold);
 }
 
 /* Any error but a full queue means that the QP has failed; the device says so by itself too. */
@@ -110,16 +136,27 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	rvcm_confirm_reset(conn);
 }
 
-static void commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
-		   size_t bytes, enum rvcm_path_when when)
+/* It stays, and leaves when the queue has room again; unless the QP has failed. */
+static __attribute__((noinline)) void put_off(struct rvcm_conn *conn, struct rvcm_buf *buf, int rc)
 {
-	struct rvcm_buf *buf = conn->reserved;
+	rvcm_buf_queue_add(&conn->pending, buf);
+	rvcm_conn_schedule(conn);
+	post_failed(conn, rc);
+}
+
+static inline __attribute__((always_inline)) void commit(struct rvcm_conn *conn,
+							 struct rvcm_buf *buf,
+							 enum rvcm_wire_kind kind, uint16_t src,
+							 uint16_t dst, size_t bytes,
+							 enum rvcm_path_when when, bool signalled)
+{
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
 	int rc = -EAGAIN;
 
 	conn->reserved = NULL;
 	buf->bytes = (uint32_t)(bytes + sizeof(*frame));
 	buf->control = false;
+	buf->signalled = signalled;
 	buf->held = true;
 	buf->inuse = false;
 	buf->seq = conn->tx_seq++;
@@ -128,38 +165,44 @@ static void commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 	rvcm_le32_put(frame->seq, buf->seq);
 	rvcm_le16_put(frame->src_slot, src);
 	rvcm_le16_put(frame->dst_slot, dst);
-	if (rvcm_list_empty(&conn->pending))
+	if (!conn->pending.first)
 		rc = post(conn, buf,
 			  when == RVCM_PATH_MORE ||
 				  (when == RVCM_PATH_SOON && rvcm_hold_may(conn, bytes)));
-	if (rc == 0) {
-		rvcm_list_add_tail(&conn->replay, &buf->replay);
-		return;
-	}
-	rvcm_list_add_tail(&conn->pending, &buf->replay);
-	rvcm_conn_schedule(conn);
-	post_failed(conn, rc);
+	if (rc == 0)
+		rvcm_buf_queue_add(&conn->replay, buf);
+	else
+		put_off(conn, buf, rc);
 }
 
 void rvcm_tx_commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
 		    size_t bytes, enum rvcm_path_when when)
 {
 	/* The completion of END vouches for all that was sent before. */
-	conn->reserved->signalled = kind == RVCM_WIRE_END;
-	conn->reserved->tail.bytes = 0;
-	commit(conn, kind, src, dst, bytes, when);
+	commit(conn, conn->reserved, kind, src, dst, bytes, when, kind == RVCM_WIRE_END);
 }
 
-void rvcm_tx_commit_tail(struct rvcm_path_full *path, size_t bytes,
-			 const struct rvcm_path_tail *tail)
+void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when when)
 {
-	struct rvcm_buf *buf = path->tx->reserved;
+	struct rvcm_conn *conn = path->tx;
 
-	buf->signalled = true;
+	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
+	commit(conn, conn->reserved, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes,
+	       when, false);
+}
+
+void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct rvcm_path_tail *tail)
+{
+	struct rvcm_conn *conn = path->tx;
+	struct rvcm_buf *buf = conn->reserved;
+	bool signalled = true; /* its owner waits for the completion */
+
+	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
 	buf->tail = *tail;
 	buf->path = path;
 	path->tails++;
-	commit(path->tx, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes, RVCM_PATH_NOW);
+	commit(conn, buf, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes, RVCM_PATH_NOW,
+	       signalled);
 }
 
 int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
@@ -177,7 +220,6 @@ int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void
 	buf->control = true;
 	buf->held = false;
 	buf->inuse = false;
-	buf->tail.bytes = 0;
 	frame->kind = (uint8_t)kind;
 	frame->flags = 0;
 	rvcm_le32_put(frame->seq, conn->tx_seq);
@@ -187,53 +229,29 @@ int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void
 		memcpy(buf->frame + sizeof(*frame), payload, bytes);
 	/* That of BYE likewise. */
 	buf->signalled = kind == RVCM_WIRE_BYE;
-	rc = post(conn, buf, false);
+	rc = post_apart(conn, buf, false);
 	if (rc == 0 && kind == RVCM_WIRE_BYE)
 		conn->bye_ordinal = conn->link->posted;
-	release(conn, buf);
+	rvcm_tx_release(buf);
 	post_failed(conn, rc);
 	return rc;
 }
 
 bool rvcm_tx_drain(struct rvcm_conn *conn)
 {
-	struct rvcm_list *node;
+	struct rvcm_buf *buf;
 
-	while ((node = rvcm_list_first(&conn->pending))) {
-		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
-		int rc = post(conn, buf, rvcm_hold_may(conn, buf->bytes));
+	while ((buf = conn->pending.first)) {
+		int rc = post_apart(conn, buf, rvcm_hold_may(conn, buf->bytes));
 
 		if (rc) {
 			post_failed(conn, rc);
 			return false;
 		}
-		rvcm_list_del(node);
-		rvcm_list_add_tail(&conn->replay, node);
+		rvcm_buf_queue_pop(&conn->pending);
+		rvcm_buf_queue_add(&conn->replay, buf);
 	}
 	return true;
-}
-
-bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window)
-{
-	struct rvcm_list *node;
-
-	if (rvcm_seq_before(ack, conn->tx_acked) || rvcm_seq_before(conn->tx_seq, ack))
-		return false;
-	conn->tx_acked = ack;
-	if (rvcm_seq_before(conn->tx_limit, ack + window))
-		conn->tx_limit = ack + window;
-	while ((node = rvcm_list_first(&conn->replay))) {
-		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
-
-		if (!rvcm_seq_before(buf->seq, ack))
-			break;
-		rvcm_list_del(node);
-		buf->held = false;
-		release(conn, buf);
-	}
-	/* What is not posted yet cannot have been accepted. */
-	node = rvcm_list_first(&conn->pending);
-	return !node || !rvcm_seq_before(rvcm_list_entry(node, struct rvcm_buf, replay)->seq, ack);
 }
 
 /* The tail's memory is its owner's again; sent: tell. */
@@ -266,7 +284,7 @@ static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 		rvcm_list_del(node);
 		buf->inuse = false;
 		return_tail(link->conn, buf, sent);
-		release(link->conn, buf);
+		rvcm_tx_release(buf);
 	}
 }
 
@@ -275,16 +293,14 @@ void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 	give_back(link, ordinal, true);
 }
 
-static void drop_list(struct rvcm_conn *conn, struct rvcm_list *list)
+static void drop_all(struct rvcm_conn *conn, struct rvcm_buf_queue *queue)
 {
-	struct rvcm_list *node;
-
-	while ((node = rvcm_list_pop(list))) {
-		struct rvcm_buf *buf = rvcm_list_entry(node, struct rvcm_buf, replay);
+	while (queue->first) {
+		struct rvcm_buf *buf = rvcm_buf_queue_pop(queue);
 
 		buf->held = false;
 		return_tail(conn, buf, false);
-		release(conn, buf);
+		rvcm_tx_release(buf);
 	}
 }
 
@@ -292,9 +308,9 @@ void rvcm_tx_reset(struct rvcm_conn *conn)
 {
 	rvcm_hold_drop(conn);
 	give_back(conn->link, UINT64_MAX, false);
-	drop_list(conn, &conn->replay);
-	drop_list(conn, &conn->pending);
+	drop_all(conn, &conn->replay);
+	drop_all(conn, &conn->pending);
 	if (conn->reserved)
-		rvcm_buf_put(&conn->carrier->bufs, conn->reserved);
+		rvcm_buf_put(conn->reserved);
 	conn->reserved = NULL;
 }

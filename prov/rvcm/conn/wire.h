@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/le.h"
+
 #define RVCM_WIRE_MAGIC   0xacu /* high byte of rvcm_wire_handshake.version */
 #define RVCM_WIRE_VERSION 1u    /* its low byte */
 
@@ -106,6 +108,17 @@ struct rvcm_wire_frame {
 };
 
 _Static_assert(sizeof(struct rvcm_wire_frame) == 16, "frame header");
+
+/* Both numbers in one, for comparing. */
+static inline uint32_t rvcm_wire_slots_of(uint16_t src, uint16_t dst)
+{
+	return src | (uint32_t)dst << 16;
+}
+
+static inline uint32_t rvcm_wire_slots(const struct rvcm_wire_frame *frame)
+{
+	return rvcm_wire_slots_of(rvcm_le16_get(frame->src_slot), rvcm_le16_get(frame->dst_slot));
+}
 
 /*
  * mac: SipHash-2-4 under the job key over role (one byte, REQUEST for the opener's and REPLY for

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What every frame that arrives does to what was sent: it acknowledges. tx.c has the idea. */
+#ifndef RVCM_CONN_TX_H
+#define RVCM_CONN_TX_H
+
+#include "conn/conn_impl.h"
+
+/* Give the buffer back if neither replay nor the device needs it. */
+static inline void rvcm_tx_release(struct rvcm_buf *buf)
+{
+	if (!buf->held && !buf->inuse)
+		rvcm_buf_put(buf);
+}
+
+/* The peer accepted everything before ack, and grants window from there. False: it lies. */
+static inline bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window)
+{
+	for (uint32_t n = ack - conn->tx_acked; n; n--) {
+		struct rvcm_buf *buf = conn->replay.first;
+
+		/* Neither what was not sent nor what is not posted yet can have been accepted. */
+		if (!buf)
+			return false;
+		rvcm_buf_queue_pop(&conn->replay);
+		buf->held = false;
+		rvcm_tx_release(buf);
+	}
+	conn->tx_acked = ack;
+	if (rvcm_seq_before(conn->tx_limit, ack + window))
+		conn->tx_limit = ack + window;
+	return true;
+}
+
+#endif
