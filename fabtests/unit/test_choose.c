@@ -17,11 +17,12 @@ static const struct {
 	{ { 101, 100, 1, false, false, false }, RNDV },
 	{ { SIZE_MAX, 100, 1, false, false, false }, RNDV },
 	{ { 1, 0, 1, false, false, false }, RNDV },
-	/* Nothing is always eager: there is nothing to hold. */
+	/* Nothing is within any limit; and yet it costs something to hold. */
 	{ { 0, 100, 0, false, false, false }, EAGER },
-	{ { 0, 100, 0, true, false, false }, EAGER },
-	{ { 0, 0, 0, true, true, false }, EAGER },
-	{ { 0, 100, 0, true, true, true }, EAGER },
+	{ { 0, 0, 0, false, true, false }, EAGER },
+	{ { 0, 100, 0, true, false, false }, RNDV },
+	{ { 0, 0, 0, true, true, false }, RNDV_COPY },
+	{ { 0, 100, 0, true, true, true }, RNDV_COPY },
 	/* The receiver wants no eager. */
 	{ { 1, 100, 1, true, false, false }, RNDV },
 	{ { 101, 100, 1, true, false, false }, RNDV },
@@ -68,8 +69,8 @@ static void invariants(void **state)
 				assert_false(how == RNDV && in.inject);
 				assert_false(how == RNDV && pieces > 1 && !in.self);
 				assert_false(how == EAGER && length > 8);
-				assert_false(how == EAGER && length && in.eager_off);
-				assert_false(how != EAGER && length == 0);
+				assert_false(how == EAGER && in.eager_off);
+				assert_false(how != EAGER && length == 0 && !in.eager_off);
 			}
 }
 

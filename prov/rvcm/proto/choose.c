@@ -4,9 +4,7 @@
 
 enum rvcm_choose rvcm_choose(const struct rvcm_choose_in *in)
 {
-	/* Nothing to hold and nothing to fetch. */
-	if (in->length == 0)
-		return RVCM_CHOOSE_EAGER;
+	/* Nothing to fetch: it is asked for only where it costs too much to hold many. */
 	if (in->length <= in->eager_max && !in->eager_off)
 		return RVCM_CHOOSE_EAGER;
 	if (in->inject || (in->pieces > 1 && !in->self))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages that no receive has matched. What they hold is counted per peer, each with the size of
- * its own object so that many small ones count too; past the budget the peer is told to announce
- * everything (EAGER_OFF), and at half of it that eager is welcome again. An announcement costs
- * little, and its sender has a limited number of them, which is counted.
+ * its own object so that many small ones count too, and empty ones; past the budget the peer is
+ * told to announce everything (EAGER_OFF), and at half of it that eager is welcome again. An
+ * announcement costs little, and its sender has a limited number of them, which is counted.
  */
 #include <errno.h>
 
@@ -63,14 +63,13 @@ static void hold(struct rvcm_held *held)
 	budget_changed(peer);
 }
 
-/* Empty messages are eager whatever we said, and are nobody's breach. */
 static bool is_too_much(const struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	const struct rvcm_engine *engine = peer->ep->engine;
 
 	if (msg->op == RVCM_MESSAGE_RTS)
 		return peer->held_rts >= engine->announced_max;
-	return msg->length != 0 && peer->held_bytes > engine->unexpected_hard;
+	return peer->held_bytes > engine->unexpected_hard;
 }
 
 int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)

@@ -21,20 +21,25 @@
 
 /* -- the sender --------------------------------------------------------------------------- */
 
-/* Let the peer read the payload, which is one piece, on our device dev, and give the send an id. */
-static int expose(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
+/* Let the peer read the payload, which is one piece, on our device dev. */
+static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
 {
-	struct rvcm_ep *ep = send->tx.peer->ep;
 	const struct rvcm_ep_iov *piece = send->tx.iov;
 	int rc;
 
 	while (piece->length == 0)
 		piece++;
-	rc = rvcm_mr_get(ep->engine->mr, piece->addr, piece->length, RVCM_DEV_ACCESS_REMOTE_READ,
-			 &send->mr);
-	if (rc)
-		return rc;
-	rc = rvcm_mr_dev(send->mr, dev, dev_mr);
+	rc = rvcm_mr_get(send->tx.peer->ep->engine->mr, piece->addr, piece->length,
+			 RVCM_DEV_ACCESS_REMOTE_READ, &send->mr);
+	return rc ? rc : rvcm_mr_dev(send->mr, dev, dev_mr);
+}
+
+/* There is nothing to read of an empty one: *dev_mr stays NULL. It gets an id like any other. */
+static int expose(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
+{
+	struct rvcm_ep *ep = send->tx.peer->ep;
+	int rc = send->length ? expose_payload(send, dev, dev_mr) : 0;
+
 	if (rc)
 		return rc;
 	/* -ENOSPC and -ENOMEM are the same to the application. */
@@ -53,9 +58,11 @@ static void put_rts(uint8_t *buf, const struct rvcm_send *send, const struct rvc
 	memset(rts, 0, sizeof(*rts) + sizeof(*rail));
 	rvcm_le64_put(rts->length, send->length);
 	rvcm_le16_put(rts->n_rails, 1);
+	rvcm_le16_put(rail->rail, dev);
+	if (!dev_mr)
+		return;
 	rvcm_le64_put(rail->address, (uintptr_t)dev_mr->addr);
 	rvcm_le32_put(rail->rkey, dev_mr->rkey);
-	rvcm_le16_put(rail->rail, dev);
 }
 
 int rvcm_rndv_announce(struct rvcm_send *send)
@@ -63,7 +70,7 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	struct rvcm_peer *peer = send->tx.peer;
 	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts) +
 		       sizeof(struct rvcm_message_rail);
-	struct rvcm_dev_mr *dev_mr;
+	struct rvcm_dev_mr *dev_mr = NULL;
 	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
 	int rc;
 
