@@ -99,6 +99,41 @@ static void two_processes_exchange(void **state)
 	conf_other_end(&other, 0);
 }
 
+/* Its settings of rvcm's are not ours; what either calls short the other need not have room for. */
+static void peers_have_limits_of_their_own(void **state)
+{
+	static const struct {
+		const char *size, *lone, *unexpected, *window;
+	} others[] = {
+		{ "0", "0", "1000", "4" },
+		{ "100", "0", "4194304", "64" },
+		{ "1048576", "1048576", "4194304", "1024" },
+		{ "16384", "100", "1000000", "16" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct conf_node node;
+		struct conf_other other;
+		fi_addr_t peer;
+
+		setenv("FI_RVCM_EAGER_SIZE", others[i].size, 1);
+		setenv("FI_RVCM_EAGER_LONE_SIZE", others[i].lone, 1);
+		setenv("FI_RVCM_UNEXPECTED_SIZE", others[i].unexpected, 1);
+		setenv("FI_RVCM_WINDOW", others[i].window, 1);
+		conf_other_start(&other, NULL, "exchange");
+		unsetenv("FI_RVCM_EAGER_SIZE");
+		unsetenv("FI_RVCM_EAGER_LONE_SIZE");
+		unsetenv("FI_RVCM_UNEXPECTED_SIZE");
+		unsetenv("FI_RVCM_WINDOW");
+		conf_open(&node, &plain);
+		peer = conf_meet(&node, other.to, other.from);
+		conf_exchange(&node, peer, 0, 20);
+		conf_close(&node);
+		conf_other_end(&other, 0);
+	}
+}
+
 /* Every pending operation that needs the peer ends, once, and its reason is told. */
 static void a_killed_peer_is_reported(void **state)
 {
@@ -389,6 +424,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_processes_exchange),
+		cmocka_unit_test(peers_have_limits_of_their_own),
 		cmocka_unit_test(a_killed_peer_is_reported),
 		cmocka_unit_test(a_busy_peer_is_not_dead),
 		cmocka_unit_test(nobody_there_is_an_error),

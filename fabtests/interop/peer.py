@@ -18,6 +18,7 @@ TAGGED, CQ_DATA = 1, 2                                        # their flags
 READ_REQ, READ_RESP, SEND, SEND_SE, TERMINATE = 1, 2, 3, 5, 7 # RFC 5040 figure 4
 LONG = 700000
 WINDOW = 4
+FLOOR, TAKES = 512, 100000                                    # bytes of a message: that all take, that we do
 SEGMENT = 32768
 STAG, BASE = 0x5eed0100, 0x10000                              # of the memory that we let the peer read
 
@@ -142,6 +143,7 @@ class Conn:
         self.stream, self.is_opener, self.request, self.reply = stream, is_opener, request, reply
         self.dst_slot = told["slot"]
         self.tx_seq, self.tx_limit, self.rx_next, self.told = 0, told["window"], 0, 0
+        self.tx_bytes = FLOOR          # of a message, until its HELLO says more
         self.nonce = os.urandom(16)
         self.readable = b""            # what the peer may read at BASE
         self.arriving, self.expected = None, 0
@@ -156,7 +158,10 @@ class Conn:
     def send_frame(self, kind, body=b""):
         seq = self.tx_seq
         slots = SLOT, self.dst_slot
-        if kind not in (DATA, PATH, END, ENDED):
+        assert len(body) <= self.tx_bytes, "longer than the peer takes"
+        if kind == HELLO:
+            slots = TAKES & 0xffff, TAKES >> 16
+        elif kind not in (DATA, PATH, END, ENDED):
             slots = 0, 0
         else:
             assert (self.tx_limit - seq) & 0xffffffff not in (0,), "no credit"
@@ -199,6 +204,9 @@ class Conn:
         self.tx_limit = max(self.tx_limit, ack + window)
         self.acked = ack
         assert seq == self.rx_next, "sequence"
+        assert len(message) - 16 <= TAKES, "longer than we take"
+        if kind == HELLO:
+            self.tx_bytes = (src | dst << 16) or FLOOR
         if kind in (DATA, PATH, END, ENDED):
             assert (src, dst) == (self.dst_slot, SLOT), "slots"
             self.rx_next += 1

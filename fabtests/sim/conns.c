@@ -243,7 +243,7 @@ static void node_open(struct conns *c, int index)
 	struct rvcm_carrier_attr attr = {
 		.devs = &host->dev,
 		.n_devs = 1,
-		.message_bytes_max = CONNS_MESSAGE_MAX,
+		.message_bytes_max = index % 3 == 2 ? 600 : CONNS_MESSAGE_MAX,
 		.window_max = c->conf.window_max,
 		.pool_count = c->conf.pool_count,
 		.hold = index % 2,
@@ -422,8 +422,12 @@ void conns_close(struct conns *c)
 static void send_one(struct conns *c, struct conns_peer *peer, int to)
 {
 	size_t bytes = 8 + below(c, below(c, 4) ? 200 : CONNS_MESSAGE_MAX - 8);
-	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
+	size_t most = rvcm_path_message_max(peer->path);
+	uint8_t *buf;
 
+	if (bytes > most)
+		bytes = most;
+	buf = rvcm_path_reserve(peer->path, bytes);
 	if (!buf)
 		return;
 	if (below(c, 30) == 0) { /* it thinks better of it */

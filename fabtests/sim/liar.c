@@ -125,6 +125,8 @@ static void liar_poll(struct liar *liar)
 			continue;
 		memcpy(&liar->heard, wc.data, sizeof(liar->heard));
 		if (liar->heard.kind == RVCM_WIRE_HELLO)
+			liar->hello_frame = liar->heard;
+		if (liar->heard.kind == RVCM_WIRE_HELLO)
 			memcpy(&liar->hello, (const uint8_t *)wc.data + sizeof(liar->heard),
 			       sizeof(liar->hello));
 		if (liar->heard.kind == RVCM_WIRE_BYE && wc.length > sizeof(liar->heard))
@@ -281,12 +283,22 @@ struct rvcm_wire_frame liar_frame(enum rvcm_wire_kind kind, uint32_t seq, uint32
 	return f;
 }
 
+/* HELLO's frame. */
+static struct rvcm_wire_frame hello_frame(const struct liar *liar)
+{
+	struct rvcm_wire_frame frame = liar_frame(RVCM_WIRE_HELLO, 0, 0);
+
+	rvcm_le16_put(frame.src_slot, (uint16_t)liar->takes);
+	rvcm_le16_put(frame.dst_slot, (uint16_t)(liar->takes >> 16));
+	return frame;
+}
+
 void liar_post_hello(struct liar *liar, bool true_mac)
 {
 	struct {
 		struct rvcm_wire_frame frame;
 		struct rvcm_wire_hello hello;
-	} message = { .frame = liar_frame(RVCM_WIRE_HELLO, 0, 0) };
+	} message = { .frame = hello_frame(liar) };
 
 	memcpy(message.hello.nonce, liar->nonce, sizeof(liar->nonce));
 	rvcm_shake_hello_mac(RVCM_WIRE_REQUEST, liar_job_key, &liar->request, &liar->reply,
@@ -365,7 +377,7 @@ void liar_accept(struct liar *liar)
 	struct {
 		struct rvcm_wire_frame frame;
 		struct rvcm_wire_hello hello;
-	} message = { .frame = liar_frame(RVCM_WIRE_HELLO, 0, 0) };
+	} message = { .frame = hello_frame(liar) };
 
 	assert_int_equal(liar->last, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	if (shake.epoch < rvcm_le32_get(liar->request.epoch))

@@ -42,12 +42,14 @@ struct liar {
 	struct rvcm_wire_handshake request, reply;
 	uint8_t nonce[RVCM_WIRE_NONCE_BYTES];
 	uint32_t incarnation, epoch;
+	uint32_t takes; /* bytes of a message, as its HELLO says */
 	enum rvcm_dev_event_type last;
 	enum rvcm_wire_reason reason;
 	struct rvcm_dev_req *req;
-	struct rvcm_wire_frame heard; /* the last frame that arrived */
-	struct rvcm_wire_hello hello; /* and the last HELLO's body */
-	uint16_t bye;                 /* what the last BYE said: enum rvcm_wire_reason */
+	struct rvcm_wire_frame heard;       /* the last frame that arrived */
+	struct rvcm_wire_frame hello_frame; /* the last HELLO, and its body */
+	struct rvcm_wire_hello hello;
+	uint16_t bye; /* what the last BYE said: enum rvcm_wire_reason */
 	uint32_t frames;
 	struct rvcm_dev_mr *mr; /* of out */
 	uint32_t n_out;

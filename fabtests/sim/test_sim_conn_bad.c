@@ -195,6 +195,51 @@ static void hello_of_a_wrong_form(void **state)
 	}
 }
 
+/* What both take; until HELLO has come what all do. */
+static void hello_tells_what_is_taken(void **state)
+{
+	static const struct {
+		uint32_t takes;
+		size_t most; /* 0: it is a breach */
+	} rows[] = {
+		{ 0, 512 },      { 512, 512 },       { 700, 700 }, { 1000, 1000 },
+		{ 65536, 1000 }, { 1u << 31, 1000 }, { 511, 0 },   { 1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (int accepts = 0; accepts < 2; accepts++) {
+			struct victim victim;
+			struct liar liar;
+
+			victim_open(&victim, 1);
+			liar_open(&liar, &victim);
+			liar.takes = rows[i].takes;
+			assert_int_equal(rvcm_path_get(victim.carrier, 0, &liar.name, &victim.path),
+					 0);
+			assert_int_equal(rvcm_path_message_max(victim.path), 512);
+			if (accepts) {
+				assert_null(rvcm_path_reserve(victim.path, 10));
+				liar_pass(&liar, 10 * SIM_MS);
+				liar_accept(&liar);
+			} else {
+				liar_connect(&liar);
+				liar_hello(&liar, true);
+			}
+			/* And what the victim takes is told likewise. */
+			if (rows[i].most || accepts)
+				assert_int_equal(rvcm_le16_get(liar.hello_frame.src_slot), 1000);
+			if (rows[i].most)
+				assert_int_equal(rvcm_path_message_max(victim.path), rows[i].most);
+			else if (accepts)
+				victim_assert_ended(&victim, RVCM_STATUS_PROTOCOL, "common length");
+			else
+				victim_assert_unproven(&victim, 1, "common length");
+			victim_close(&victim, &liar);
+		}
+	}
+}
+
 /* The stream ends in order in either case: only BYE tells. */
 static void only_bye_makes_an_end_orderly(void **state)
 {
@@ -503,6 +548,7 @@ int main(void)
 		cmocka_unit_test(frames_that_are_refused),
 		cmocka_unit_test(a_message_behind_bye),
 		cmocka_unit_test(hello_of_a_wrong_form),
+		cmocka_unit_test(hello_tells_what_is_taken),
 		cmocka_unit_test(only_bye_makes_an_end_orderly),
 		cmocka_unit_test(more_than_its_credit),
 		cmocka_unit_test(a_heartbeat_is_answered_by_an_ack),

@@ -66,13 +66,15 @@ static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, struct rvcm_add
 static struct world_engine *engine_open(struct world *w, int index)
 {
 	static const uint32_t windows[] = { 1, 3, 5, 16, 64 };
+	/* What each takes is its own affair; what it calls short is cut down to that. */
+	static const size_t limits[] = { WORLD_LONE_MAX + 24, 700, RVCM_CONN_MESSAGE_FLOOR };
 	struct world_engine *engine = calloc(1, sizeof(*engine));
 	uint64_t seed = world_below(w, 1u << 30);
 	struct rvcm_engine_attr attr = {
 		.carrier = {
 			.devs = engine->devs,
 			.n_devs = seed % 17 < 4 ? 2 : 1,
-			.message_bytes_max = WORLD_LONE_MAX + 24,
+			.message_bytes_max = limits[seed % 23 < 18 ? 0 : seed % 2 + 1],
 			.window_max = windows[seed % 5],
 			.hold = seed % 13 < 9,
 			.connect_timeout_ns = 8 * SIM_S,

@@ -21,6 +21,7 @@ struct fake_net {
 
 	/* The test's. */
 	uint32_t credit;            /* messages under way per conn and direction */
+	size_t peers_take;          /* bytes of a message, if not 0; else what the sender does */
 	bool hold_connects;         /* attempts stay pending */
 	bool hold_messages;         /* nothing is delivered */
 	bool hold_reads;            /* reads stay in flight */

@@ -27,7 +27,7 @@ void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
 
 	assert_false(conn->carrier->closing[pub->slot]);
 	assert_null(conn->reserved);
-	assert_true(bytes <= conn->carrier->attr.message_bytes_max);
+	assert_true(bytes <= rvcm_path_message_max(pub));
 	if (!fake_conn_has_credit(conn)) {
 		conn->blocked = true;
 		conn->wanting = !conn->other && !conn->down_due;
@@ -61,7 +61,7 @@ void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvc
 	struct tail *copy = calloc(1, sizeof(*copy));
 
 	assert_true(tail->bytes > 0);
-	assert_true(bytes + tail->bytes <= conn->carrier->attr.message_bytes_max);
+	assert_true(bytes + tail->bytes <= rvcm_path_message_max(pub));
 	assert_non_null(tail->mr);
 	assert_true((uint8_t *)tail->addr >= (uint8_t *)tail->mr->addr &&
 		    (uint8_t *)tail->addr + tail->bytes <=
@@ -81,6 +81,15 @@ void rvcm_path_cancel(struct rvcm_path *pub)
 	assert_non_null(conn->reserved);
 	free(conn->reserved);
 	conn->reserved = NULL;
+}
+
+size_t rvcm_path_message_max(const struct rvcm_path *pub)
+{
+	const struct rvcm_carrier *carrier =
+		fake_conn_of((struct rvcm_path *)(uintptr_t)pub)->carrier;
+	size_t takes = carrier->net->peers_take;
+
+	return takes ? takes : carrier->attr.message_bytes_max;
 }
 
 uint32_t rvcm_path_mark(const struct rvcm_path *pub)

@@ -157,6 +157,36 @@ static void each_peer_has_its_own(void **state)
 	world_close(w);
 }
 
+/* What the peer does not take is announced, however short we call it. */
+static void a_peer_that_takes_little(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	w->message_bytes_max = 4096;
+	w->eager_bytes_max = LONE;
+	w->eager_lone_bytes_max = 2 * LONE;
+	world_open(w);
+	world_connect(w, 0, 1);
+	world_connect(w, 1, 0);
+	world_fill(from, sizeof(from), 1);
+	w->net.peers_take = LONE; /* 24 of these are header */
+	send_one(w, LONE - 24);
+	expect_sent(w, 1, 0);
+	receive_one(w, LONE - 24);
+	send_one(w, LONE - 23);
+	expect_sent(w, 1, 1);
+	receive_one(w, LONE - 23);
+	send_one(w, 2 * LONE);
+	expect_sent(w, 1, 2);
+	receive_one(w, 2 * LONE);
+	w->net.peers_take = 0; /* now it takes more */
+	send_one(w, 2 * LONE);
+	expect_sent(w, 2, 2);
+	receive_one(w, 2 * LONE);
+	world_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +197,7 @@ int main(void)
 		cmocka_unit_test(behind_an_accepted_one_it_goes_eagerly),
 		cmocka_unit_test(short_ones_under_way_do_not_matter),
 		cmocka_unit_test(each_peer_has_its_own),
+		cmocka_unit_test(a_peer_that_takes_little),
 	};
 
 	return cmocka_run_group_tests_name("lone", tests, NULL, NULL);

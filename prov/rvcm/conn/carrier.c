@@ -75,7 +75,8 @@ static int dev_open(struct rvcm_carrier *carrier, struct rvcm_carrier_dev *dev)
 static int check(const struct rvcm_carrier_attr *attr)
 {
 	if (attr->n_devs == 0 || attr->n_devs > RVCM_CONN_DEVS_MAX || attr->window_max == 0 ||
-	    attr->window_max > RVCM_CONN_WINDOW_MAX)
+	    attr->window_max > RVCM_CONN_WINDOW_MAX ||
+	    attr->message_bytes_max < RVCM_CONN_MESSAGE_FLOOR)
 		return -EINVAL;
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		const struct rvcm_dev_attr *dev = &attr->devs[i]->attr;

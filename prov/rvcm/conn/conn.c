@@ -170,6 +170,8 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 	conn->rx_next = 0;
 	conn->rx_acked = 0;
 	conn->rx_window = link->window;
+	conn->tx_bytes_max = link->proven ? rvcm_hello_message_max(conn->carrier, link)
+					  : RVCM_CONN_MESSAGE_FLOOR;
 	rvcm_tx_start(conn, link->peer_window);
 }
 

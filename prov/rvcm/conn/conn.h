@@ -33,9 +33,10 @@
 #include "base/status.h"
 #include "dev/dev.h"
 
-#define RVCM_CONN_DEVS_MAX  8u
-#define RVCM_CONN_SLOTS_MAX 1024u
-#define RVCM_CONN_KEY_BYTES 16u
+#define RVCM_CONN_DEVS_MAX      8u
+#define RVCM_CONN_SLOTS_MAX     1024u
+#define RVCM_CONN_KEY_BYTES     16u
+#define RVCM_CONN_MESSAGE_FLOOR 512u /* bytes of a message that every peer takes */
 
 struct rvcm_carrier;
 
@@ -107,7 +108,7 @@ struct rvcm_carrier_attr {
 	struct rvcm_dev *const *devs; /* in order of preference; they outlive the carrier */
 	uint32_t n_devs;
 	uint8_t job_key[RVCM_CONN_KEY_BYTES];
-	size_t message_bytes_max; /* longest message that reserve can give */
+	size_t message_bytes_max; /* longest message that we take: MESSAGE_FLOOR or more */
 	size_t head_bytes;   /* of a message that sink->place wants to see; 0 = it is not asked */
 	uint32_t window_max; /* messages in flight to one peer */
 	uint32_t pool_count; /* messages that a device's pool holds; 0 = 4096 */
@@ -144,7 +145,10 @@ struct rvcm_carrier_stats {
 
 /* -- carrier ------------------------------------------------------------------------------ */
 
-/* -ENOMEM, -EINVAL (no device, message_bytes_max above the device's), or the device's error. */
+/*
+ * -ENOMEM, -EINVAL (no device, message_bytes_max above the device's or below the floor), or the
+ * device's error.
+ */
 int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier **carrier);
 
 /*
@@ -208,9 +212,15 @@ int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm
 		  struct rvcm_path **path);
 
 /*
- * Take a buffer for one message of at most bytes (<= message_bytes_max); NULL: not connected yet
- * (connecting starts), no credit or no memory: sink->ready will be called. The buffer belongs to
- * the caller until commit or cancel; one at a time.
+ * Longest message that may be sent now: what both sides take, which the peer tells in its HELLO;
+ * MESSAGE_FLOOR before that. It may change whenever reserve gives NULL, or up to the next reserve.
+ */
+size_t rvcm_path_message_max(const struct rvcm_path *path);
+
+/*
+ * Take a buffer for one message of at most bytes (<= rvcm_path_message_max); NULL: not connected
+ * yet (connecting starts), no credit or no memory: sink->ready will be called. The buffer belongs
+ * to the caller until commit or cancel; one at a time.
  */
 void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes);
 
@@ -238,7 +248,7 @@ struct rvcm_path_tail {
 
 /*
  * As commit at once, but behind the buffer's bytes comes the tail; together they are no longer than
- * message_bytes_max. sink->sent, from progress, or sink->down ends the loan of its memory.
+ * rvcm_path_message_max. sink->sent, from progress, or sink->down ends the loan of its memory.
  */
 void rvcm_path_commit_tail(struct rvcm_path *path, size_t bytes, const struct rvcm_path_tail *tail);
 

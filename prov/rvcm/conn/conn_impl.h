@@ -100,6 +100,7 @@ struct rvcm_link {
 	uint32_t sq_depth;
 	uint32_t signal_every; /* sends; the queue can never be full of unsignalled ones */
 	uint16_t peer_window;  /* what the peer granted in its handshake */
+	size_t peer_takes;     /* bytes of a message: of its HELLO; the data side's */
 	uint32_t window;       /* what we grant: control's until UP, then the data side's */
 
 	struct rvcm_mail up, due, down;                             /* control posts */
@@ -194,6 +195,7 @@ struct rvcm_conn {
 	struct rvcm_conn_cause cause; /* while failing or failed */
 
 	/* Sending: seq - acked messages are in replay; seq may not pass limit. */
+	size_t tx_bytes_max; /* of a message */
 	uint32_t tx_seq;
 	uint32_t tx_acked;
 	uint32_t tx_limit;

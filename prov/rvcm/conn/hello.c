@@ -19,6 +19,22 @@ static void hello_mac(const struct rvcm_carrier *carrier, const struct rvcm_link
 			     &link->request, &link->reply, link->nonce, mac);
 }
 
+/* What we take, and what the peer says that it does: see wire.h. */
+static uint32_t takes(const struct rvcm_carrier *carrier)
+{
+	size_t max = carrier->attr.message_bytes_max;
+
+	return max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
+}
+
+static uint32_t peer_takes(const struct rvcm_wire_frame *frame)
+{
+	uint32_t max = rvcm_le16_get(frame->src_slot) | (uint32_t)rvcm_le16_get(frame->dst_slot)
+								<< 16;
+
+	return max ? max : RVCM_CONN_MESSAGE_FLOOR;
+}
+
 int rvcm_hello_send(struct rvcm_conn *conn)
 {
 	struct rvcm_wire_hello hello = { .reserved = { 0 } };
@@ -30,7 +46,7 @@ int rvcm_hello_send(struct rvcm_conn *conn)
 	memcpy(hello.nonce, link->nonce, sizeof(hello.nonce));
 	hello_mac(carrier, link, link->opener, hello.mac);
 	rvcm_le32_put(hello.pid, carrier->attr.pid);
-	return rvcm_tx_control(conn, RVCM_WIRE_HELLO, &hello, sizeof(hello));
+	return rvcm_tx_hello(conn, &hello, takes(carrier));
 }
 
 /* Its form, whoever sent it. */
@@ -41,6 +57,8 @@ static const char *judge_form(const struct rvcm_wire_frame *frame, size_t bytes,
 		return "does not begin with HELLO";
 	if (rvcm_le32_get(frame->seq) != 0)
 		return "sequence number out of order";
+	if (peer_takes(frame) < RVCM_CONN_MESSAGE_FLOOR)
+		return "HELLO of who takes no messages of a common length";
 	bytes -= sizeof(*frame);
 	if (bytes < sizeof(*hello))
 		return "HELLO of a wrong length";
@@ -82,9 +100,17 @@ const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *lin
 	why = judge_proof(carrier, link, &hello);
 	if (why)
 		return why;
+	link->peer_takes = peer_takes(frame);
 	if (link->peer_window < rvcm_le16_get(frame->window))
 		link->peer_window = rvcm_le16_get(frame->window);
 	return NULL;
+}
+
+size_t rvcm_hello_message_max(const struct rvcm_carrier *carrier, const struct rvcm_link *link)
+{
+	size_t ours = carrier->attr.message_bytes_max;
+
+	return ours < link->peer_takes ? ours : link->peer_takes;
 }
 
 /* By how a claim ended. What the device found, or what we do, is not told. */

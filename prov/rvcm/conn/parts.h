@@ -166,6 +166,9 @@ void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes,
 /* Post a control frame with that payload; -EAGAIN: later. */
 int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
 		    size_t bytes);
+/* The same for HELLO, which says what we take: see wire.h. */
+int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello,
+		  uint32_t message_max);
 /* Post what is pending; true when nothing is any more. */
 bool rvcm_tx_drain(struct rvcm_conn *conn);
 /* Is the device's send queue full? */
@@ -196,6 +199,8 @@ int rvcm_hello_send(struct rvcm_conn *conn);
 const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
 			     const uint8_t *data, size_t bytes, enum rvcm_status *status);
 
+/* What may be sent to the peer whose HELLO was judged: what both take. */
+size_t rvcm_hello_message_max(const struct rvcm_carrier *carrier, const struct rvcm_link *link);
 /* Tell the opener why its claim ends, if that is its doing or may pass. False: nothing was said. */
 bool rvcm_hello_refuse(struct rvcm_carrier *carrier, struct rvcm_link *link,
 		       enum rvcm_status status);

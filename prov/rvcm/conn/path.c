@@ -371,6 +371,13 @@ static const struct rvcm_path_full *full_const(const struct rvcm_path *pub)
 	return rvcm_path_full((struct rvcm_path *)(uintptr_t)pub);
 }
 
+size_t rvcm_path_message_max(const struct rvcm_path *pub)
+{
+	const struct rvcm_conn *conn = full_const(pub)->out;
+
+	return conn ? conn->tx_bytes_max : RVCM_CONN_MESSAGE_FLOOR;
+}
+
 uint32_t rvcm_path_mark(const struct rvcm_path *pub)
 {
 	const struct rvcm_conn *conn = full_const(pub)->out;

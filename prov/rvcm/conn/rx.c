@@ -148,6 +148,7 @@ static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn
 		return false;
 	}
 	conn->hello_seen = true;
+	conn->tx_bytes_max = rvcm_hello_message_max(conn->carrier, conn->link);
 	rvcm_meet_proven(conn);
 	return true;
 }

@@ -205,8 +205,9 @@ void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct r
 	       signalled);
 }
 
-int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
-		    size_t bytes)
+/* slots: what is in their place. */
+static int control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
+		   size_t bytes, uint32_t slots)
 {
 	struct rvcm_buf *buf =
 		rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
@@ -223,8 +224,8 @@ int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void
 	frame->kind = (uint8_t)kind;
 	frame->flags = 0;
 	rvcm_le32_put(frame->seq, conn->tx_seq);
-	rvcm_le16_put(frame->src_slot, 0);
-	rvcm_le16_put(frame->dst_slot, 0);
+	rvcm_le16_put(frame->src_slot, (uint16_t)slots);
+	rvcm_le16_put(frame->dst_slot, (uint16_t)(slots >> 16));
 	if (bytes)
 		memcpy(buf->frame + sizeof(*frame), payload, bytes);
 	/* That of BYE likewise. */
@@ -235,6 +236,17 @@ int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void
 	rvcm_tx_release(buf);
 	post_failed(conn, rc);
 	return rc;
+}
+
+int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
+		    size_t bytes)
+{
+	return control(conn, kind, payload, bytes, 0);
+}
+
+int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello, uint32_t message_max)
+{
+	return control(conn, RVCM_WIRE_HELLO, hello, sizeof(*hello), message_max);
 }
 
 bool rvcm_tx_drain(struct rvcm_conn *conn)

@@ -95,7 +95,8 @@ enum rvcm_wire_kind {
  * The header of every message. DATA, PATH, END, ENDED: seq is its number; control: the next
  * one to be used. ack: the next sequence number expected from the receiver of this frame, so all
  * before it are accepted. window: how many messages from ack on may be outstanding. Sequence
- * numbers count from 0 modulo 2^32 and are per conn. Slots are 0 in control frames.
+ * numbers count from 0 modulo 2^32 and are per conn. Slots are 0 in control frames, but HELLO's:
+ * see struct rvcm_wire_hello.
  */
 struct rvcm_wire_frame {
 	uint8_t kind;
@@ -124,6 +125,9 @@ static inline uint32_t rvcm_wire_slots(const struct rvcm_wire_frame *frame)
  * mac: SipHash-2-4 under the job key over role (one byte, REQUEST for the opener's and REPLY for
  * the acceptor's), the REQUEST, the REPLY, and the opener's nonce. rails follow: 24 bytes each
  * (address 16, port 2, reserved 2, scope 4).
+ *
+ * The four bytes of its frame's slots are the longest message that its sender takes, as one number
+ * (low half first); 0 stands for what all take, RVCM_CONN_MESSAGE_FLOOR.
  */
 struct rvcm_wire_hello {
 	uint8_t nonce[RVCM_WIRE_NONCE_BYTES]; /* fresh; the acceptor's echoes the opener's */

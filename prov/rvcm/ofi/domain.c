@@ -237,10 +237,14 @@ static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 	return rc;
 }
 
-static size_t eager_most(const struct rvcm_params *params)
+/* What is eager here is taken from others as well; and never less than they may count on. */
+static size_t message_most(const struct rvcm_params *params)
 {
-	return params->eager_size > params->eager_lone_size ? params->eager_size
-							    : params->eager_lone_size;
+	size_t eager = params->eager_size > params->eager_lone_size ? params->eager_size
+								    : params->eager_lone_size;
+	size_t most = eager + MESSAGE_OVERHEAD;
+
+	return most < RVCM_CONN_MESSAGE_FLOOR ? RVCM_CONN_MESSAGE_FLOOR : most;
 }
 
 static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
@@ -250,7 +254,7 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 		.carrier = {
 			.devs = &domain->dev,
 			.n_devs = 1,
-			.message_bytes_max = eager_most(params) + MESSAGE_OVERHEAD,
+			.message_bytes_max = message_most(params),
 			.window_max = (uint32_t)params->window,
 			/* With manual progress the application comes back. */
 			.hold = info->domain_attr->data_progress != FI_PROGRESS_AUTO,

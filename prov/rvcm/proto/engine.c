@@ -6,10 +6,11 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 
-/* What the longest control message needs: an announcement with CQ data. */
-#define MESSAGE_BYTES_MIN                                                                          \
-	(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES + sizeof(struct rvcm_message_rts) + \
-	 sizeof(struct rvcm_message_rail))
+/* The longest control message, an announcement with CQ data. */
+_Static_assert(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES +
+			       sizeof(struct rvcm_message_rts) + sizeof(struct rvcm_message_rail) <=
+		       RVCM_CONN_MESSAGE_FLOOR,
+	       "every peer takes it");
 
 /* What tells where an eager message belongs. */
 #define HEAD_BYTES (sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES)
@@ -105,12 +106,13 @@ static size_t hard_limit(const struct rvcm_engine_attr *attr)
 
 static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr)
 {
-	size_t room = attr->carrier.message_bytes_max - sizeof(struct rvcm_message_hdr) -
-		      RVCM_PUT_DATA_BYTES;
+	size_t room = rvcm_put_room(attr->carrier.message_bytes_max);
+	size_t common = rvcm_put_room(RVCM_CONN_MESSAGE_FLOOR);
 
 	engine->env = attr->carrier.env;
 	engine->linger_ns = attr->carrier.linger_ns;
 	engine->eager_max = attr->eager_bytes_max < room ? attr->eager_bytes_max : room;
+	engine->eager_short = engine->eager_max < common ? engine->eager_max : common;
 	engine->eager_lone_max =
 		attr->eager_lone_bytes_max < room ? attr->eager_lone_bytes_max : room;
 	engine->lend_min = attr->lend_bytes_min ? attr->lend_bytes_min : SIZE_MAX;
@@ -127,7 +129,7 @@ int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **e
 	struct rvcm_engine *e;
 	int rc;
 
-	if (carrier.message_bytes_max < MESSAGE_BYTES_MIN)
+	if (carrier.message_bytes_max < RVCM_CONN_MESSAGE_FLOOR)
 		return -EINVAL;
 	e = rvcm_mem_zalloc(sizeof(*e));
 	if (!e)

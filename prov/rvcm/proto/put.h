@@ -25,6 +25,12 @@ static inline size_t rvcm_put_bytes(uint32_t flags)
 	       (flags & RVCM_EP_CQ_DATA ? RVCM_PUT_DATA_BYTES : 0);
 }
 
+/* The payload that a message of so many bytes has room for, whatever its flags. */
+static inline size_t rvcm_put_room(size_t bytes)
+{
+	return bytes - sizeof(struct rvcm_message_hdr) - RVCM_PUT_DATA_BYTES;
+}
+
 /* Writes rvcm_put_bytes(flags); tag and data count only if the flags say so. Returns what follows.
  */
 static inline uint8_t *rvcm_put_header(uint8_t *buf, enum rvcm_message_op op, uint32_t flags,

@@ -35,14 +35,17 @@ static bool long_under_way(struct rvcm_peer *peer)
 /*
  * What may go eagerly. A long message that goes alone arrives a round trip earlier if nobody is
  * asked, which is worth copying it twice. Of many the round trips overlap, and the copies do not.
+ * Neither is sent to who does not take it.
  */
 static size_t eager_max(struct rvcm_peer *peer, size_t length)
 {
 	const struct rvcm_engine *engine = peer->ep->engine;
+	size_t room = rvcm_put_room(rvcm_path_message_max(peer->path));
+	size_t max = engine->eager_lone_max;
 
 	if (length <= engine->eager_max || length > engine->eager_lone_max || long_under_way(peer))
-		return engine->eager_max;
-	return engine->eager_lone_max;
+		max = engine->eager_max;
+	return max < room ? max : room;
 }
 
 static enum rvcm_choose choose(const struct rvcm_ep_tx *tx, size_t length)
@@ -113,10 +116,10 @@ void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const str
 		ep->sink->complete(ep->sink_ctx, &comp);
 }
 
-/* Short and nothing in its way: eager, by the first rules of choose. */
+/* So short that everybody takes it, and nothing in its way: eager, by the first rule of choose. */
 static bool short_and_wanted(const struct rvcm_peer *peer, size_t length)
 {
-	return length <= peer->ep->engine->eager_max && !peer->eager_off;
+	return length <= peer->ep->engine->eager_short && !peer->eager_off;
 }
 
 /* -- operations --------------------------------------------------------------------------- */
