@@ -27,12 +27,27 @@ static void check_rts(const struct rvcm_parse *msg, const uint8_t *end)
 	}
 }
 
+/* What is called plain is what the whole parser makes of it. */
+static void check_plain(const uint8_t *data, size_t size, const struct rvcm_parse *msg)
+{
+	struct rvcm_parse_plain plain;
+
+	if (!rvcm_parse_plain(data, size, &plain))
+		return;
+	require(msg && msg->op == RVCM_MESSAGE_EAGER && msg->flags == plain.flags);
+	require(msg->tag == plain.tag && msg->data == plain.data);
+	require(msg->length == plain.length && msg->payload == plain.payload);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rvcm_parse msg;
 
-	if (rvcm_parse_message(data, size, &msg))
+	if (rvcm_parse_message(data, size, &msg)) {
+		check_plain(data, size, NULL);
 		return 0;
+	}
+	check_plain(data, size, &msg);
 	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_EAGER_ON);
 	require((msg.flags & RVCM_MESSAGE_TAGGED) || msg.tag == 0);
 	require((msg.flags & RVCM_MESSAGE_CQ_DATA) || msg.data == 0);

@@ -223,16 +223,22 @@ static void bytes_are_hashed_as_published(void **state)
 /* Consecutive numbers and pairs, as ids and ports are, fill the low bits evenly. */
 static void numbers_spread(void **state)
 {
-	int by_number[64] = { 0 }, by_pair[64] = { 0 };
+	int by_number[64] = { 0 }, by_pair[64] = { 0 }, by_fold[3][64] = { 0 };
+	uint64_t seed = 9, other = rvcm_hash_mix(seed);
 
 	(void)state;
 	for (uint64_t i = 0; i < 6400; i++) {
 		by_number[rvcm_hash_u64(9, i << 16) & 63]++;
 		by_pair[rvcm_hash_pair(9, i & 63, i >> 6) & 63]++;
+		by_fold[0][rvcm_hash_fold(i ^ seed, other) & 63]++;
+		by_fold[1][rvcm_hash_fold(i << 32 ^ seed, other) & 63]++;
+		by_fold[2][rvcm_hash_fold((i & 63) ^ seed, i >> 6 ^ other) & 63]++;
 	}
 	for (int i = 0; i < 64; i++) {
 		assert_in_range(by_number[i], 50, 150);
 		assert_in_range(by_pair[i], 50, 150);
+		for (int k = 0; k < 3; k++)
+			assert_in_range(by_fold[k][i], 50, 150);
 	}
 	assert_int_not_equal(rvcm_hash_pair(9, 1, 2), rvcm_hash_pair(9, 2, 1));
 	assert_int_not_equal(rvcm_hash_u64(9, 1), rvcm_hash_u64(8, 1));

@@ -83,6 +83,22 @@ static void an_unknown_status_is_general(void **state)
 	assert_int_equal(out.status, RVCM_STATUS_GENERAL);
 }
 
+/* What is called plain is what the whole parser makes of it, and all that is plain is. */
+static void check_plain(const uint8_t *bytes, size_t n, const struct rvcm_parse *whole)
+{
+	struct rvcm_parse_plain plain;
+	bool is = whole && whole->op == RVCM_MESSAGE_EAGER && whole->flags & RVCM_MESSAGE_TAGGED;
+
+	assert_int_equal(rvcm_parse_plain(bytes, n, &plain), is);
+	if (!is)
+		return;
+	assert_int_equal(plain.flags, whole->flags);
+	assert_int_equal(plain.tag, whole->tag);
+	assert_int_equal(plain.data, whole->data);
+	assert_int_equal(plain.length, whole->length);
+	assert_ptr_equal(plain.payload, whole->payload);
+}
+
 /* Each length on a piece of memory of its own, so that a sanitizer sees reading beyond it. */
 static void no_prefix_is_taken_for_the_whole(void **state)
 {
@@ -96,6 +112,7 @@ static void no_prefix_is_taken_for_the_whole(void **state)
 			if (n)
 				memcpy(copy, good[i].bytes, n);
 			why = rvcm_parse_message(copy, n, &out);
+			check_plain(copy, n, why ? NULL : &out);
 			assert_int_equal(why == NULL, n >= good[i].n_min);
 			free(copy);
 		}
@@ -133,8 +150,11 @@ static void mutations_keep_the_promises(void **state)
 		n += rvcm_rng_below(&rng, 17);
 		for (uint64_t k = rvcm_rng_below(&rng, 4); k > 0; k--)
 			copy[rvcm_rng_below(&rng, n)] = (uint8_t)rvcm_rng_next(&rng);
-		if (!rvcm_parse_message(copy, n, &out)) {
+		if (rvcm_parse_message(copy, n, &out)) {
+			check_plain(copy, n, NULL);
+		} else {
 			check_promises(copy, n, &out);
+			check_plain(copy, n, &out);
 			accepted++;
 		}
 		free(copy);

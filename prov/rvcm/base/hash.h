@@ -79,6 +79,18 @@ static inline uint64_t rvcm_hash_pair(uint64_t seed, uint64_t a, uint64_t b)
 	return rvcm_hash_mix(rvcm_hash_mix(a ^ seed) + b);
 }
 
+/*
+ * The halves of a product of two numbers, each of which the caller has mixed with a secret (x ^ s):
+ * the step of wyhash (Wang Yi). As unpredictable as the secrets, and cheaper than mixing; but the
+ * result is 0 for all b if a is, so that nothing else than which bucket may depend on it.
+ */
+static inline uint64_t rvcm_hash_fold(uint64_t a, uint64_t b)
+{
+	__uint128_t product = (__uint128_t)a * b;
+
+	return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
 /* SipHash-1-3 (Aumasson, Bernstein: a keyed pseudo-random function), for bytes chosen by others. */
 uint64_t rvcm_hash_bytes(uint64_t seed, const void *bytes, size_t n);
 

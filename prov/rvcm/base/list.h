@@ -65,11 +65,19 @@ static inline void rvcm_list_add_tail(struct rvcm_list *head, struct rvcm_list *
 	rvcm_list_add_between(node, head->prev, head);
 }
 
+/* Take node off its list. It is as if it had never been initialised. */
+static inline void rvcm_list_cut(struct rvcm_list *node)
+{
+	struct rvcm_list *next = node->next, *prev = node->prev;
+
+	prev->next = next;
+	next->prev = prev;
+}
+
 /* Take node off its list, if it is on one, and initialise it. */
 static inline void rvcm_list_del(struct rvcm_list *node)
 {
-	node->prev->next = node->next;
-	node->next->prev = node->prev;
+	rvcm_list_cut(node);
 	rvcm_list_init(node);
 }
 

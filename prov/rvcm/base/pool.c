@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sanitizer/asan_interface.h>
 #include <stdalign.h>
 
 #include "base/mem.h"
@@ -13,11 +12,6 @@
 /* Heads a chunk; the objects follow at the next multiple of the pool's alignment. */
 struct rvcm_pool_chunk {
 	struct rvcm_pool_chunk *next;
-};
-
-/* Lies in a free object. */
-struct rvcm_pool_free {
-	struct rvcm_pool_free *next;
 };
 
 static size_t round_up(size_t n, size_t align)
@@ -57,19 +51,6 @@ void rvcm_pool_fini(struct rvcm_pool *pool)
 	pool->total = 0;
 }
 
-/*
- * A free object is poisoned whole, its link too: get lifts that before it reads the link, so a
- * use after put and a second put are reported where they happen.
- */
-static void push(struct rvcm_pool *pool, void *obj)
-{
-	struct rvcm_pool_free *entry = obj;
-
-	entry->next = pool->free;
-	pool->free = entry;
-	ASAN_POISON_MEMORY_REGION(obj, pool->stride);
-}
-
 /* As many as there are, so that a pool is at most twice what is used of it. */
 static size_t chunk_next(const struct rvcm_pool *pool)
 {
@@ -99,7 +80,7 @@ static int grow(struct rvcm_pool *pool)
 	pool->total += n;
 	/* Last first, so that they are handed out in order of address. */
 	while (n--)
-		push(pool, (unsigned char *)chunk + head + n * pool->stride);
+		rvcm_pool_push(pool, (unsigned char *)chunk + head + n * pool->stride);
 	return 0;
 }
 
@@ -117,24 +98,7 @@ int rvcm_pool_reserve(struct rvcm_pool *pool, size_t count)
 	return 0;
 }
 
-void *rvcm_pool_get(struct rvcm_pool *pool)
+void *rvcm_pool_get_new(struct rvcm_pool *pool)
 {
-	struct rvcm_pool_free *obj;
-
-	if (!pool->free && grow(pool))
-		return NULL;
-	obj = pool->free;
-	ASAN_UNPOISON_MEMORY_REGION(obj, pool->stride);
-	pool->free = obj->next;
-	pool->used++;
-	return obj;
-}
-
-void rvcm_pool_put(struct rvcm_pool *pool, void *obj)
-{
-	if (!obj)
-		return;
-	assert(pool->used);
-	push(pool, obj);
-	pool->used--;
+	return grow(pool) ? NULL : rvcm_pool_get(pool);
 }

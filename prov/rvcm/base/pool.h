@@ -8,11 +8,17 @@
 #ifndef RVCM_BASE_POOL_H
 #define RVCM_BASE_POOL_H
 
+#include <assert.h>
+#include <sanitizer/asan_interface.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct rvcm_pool_chunk;
-struct rvcm_pool_free;
+
+/* Lies in a free object. */
+struct rvcm_pool_free {
+	struct rvcm_pool_free *next;
+};
 
 struct rvcm_pool {
 	struct rvcm_pool_free *free;    /* the most recently put one first: it is warm */
@@ -40,11 +46,44 @@ void rvcm_pool_fini(struct rvcm_pool *pool);
 /* Make sure that the pool holds count objects in all. -ENOMEM; -ENOSPC: more than max. */
 int rvcm_pool_reserve(struct rvcm_pool *pool, size_t count);
 
+/* What rvcm_pool_get does when no object is free. */
+void *rvcm_pool_get_new(struct rvcm_pool *pool);
+
 /* An object, or NULL: max are in use, or there is no memory. */
-void *rvcm_pool_get(struct rvcm_pool *pool);
+static inline void *rvcm_pool_get(struct rvcm_pool *pool)
+{
+	struct rvcm_pool_free *obj = pool->free;
+
+	if (!obj)
+		return rvcm_pool_get_new(pool);
+	ASAN_UNPOISON_MEMORY_REGION(obj, pool->stride);
+	pool->free = obj->next;
+	pool->used++;
+	return obj;
+}
+
+/*
+ * A free object is poisoned whole, its link too: get lifts that before it reads the link, so a
+ * use after put and a second put are reported where they happen.
+ */
+static inline void rvcm_pool_push(struct rvcm_pool *pool, void *obj)
+{
+	struct rvcm_pool_free *entry = obj;
+
+	entry->next = pool->free;
+	pool->free = entry;
+	ASAN_POISON_MEMORY_REGION(obj, pool->stride);
+}
 
 /* Give back what rvcm_pool_get gave; NULL does nothing. */
-void rvcm_pool_put(struct rvcm_pool *pool, void *obj);
+static inline void rvcm_pool_put(struct rvcm_pool *pool, void *obj)
+{
+	if (!obj)
+		return;
+	assert(pool->used);
+	rvcm_pool_push(pool, obj);
+	pool->used--;
+}
 
 /* Objects got and not put back. */
 static inline size_t rvcm_pool_used(const struct rvcm_pool *pool)

@@ -112,10 +112,12 @@ static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr
 	engine->env = attr->carrier.env;
 	engine->linger_ns = attr->carrier.linger_ns;
 	engine->eager_max = attr->eager_bytes_max < room ? attr->eager_bytes_max : room;
-	engine->eager_short = engine->eager_max < common ? engine->eager_max : common;
 	engine->eager_lone_max =
 		attr->eager_lone_bytes_max < room ? attr->eager_lone_bytes_max : room;
 	engine->lend_min = attr->lend_bytes_min ? attr->lend_bytes_min : SIZE_MAX;
+	engine->short_max = engine->eager_max < common ? engine->eager_max : common;
+	if (engine->short_max >= engine->lend_min)
+		engine->short_max = engine->lend_min - 1;
 	engine->unexpected_max = attr->unexpected_bytes_max;
 	engine->unexpected_hard = hard_limit(attr);
 	engine->announced_max = RVCM_MESSAGE_ANNOUNCED_MAX;

@@ -33,15 +33,10 @@ static struct rvcm_match_msg *msg_of_item(struct rvcm_match_item *item)
 	return rvcm_container_of(item, struct rvcm_match_msg, item);
 }
 
-static struct rvcm_match_recv *recv_of_item(struct rvcm_match_item *item)
-{
-	return rvcm_container_of(item, struct rvcm_match_recv, item);
-}
-
 static bool key_equal(const struct rvcm_match_class *class, const struct rvcm_match_item *item,
 		      uint64_t tag, uint64_t source)
 {
-	return ((item->tag ^ tag) & ~class->ignore) == 0 &&
+	return ((item->tag ^ tag) & class->care) == 0 &&
 	       (!class->directed || item->source == source);
 }
 
@@ -54,10 +49,11 @@ static bool recv_matches(const struct rvcm_match_recv *recv, uint64_t tag, uint6
 
 /* -- tables ------------------------------------------------------------------------------- */
 
-static uint64_t key_hash(const struct rvcm_match *match, const struct rvcm_match_class *class,
-			 uint64_t tag, uint64_t source)
+static inline uint64_t key_hash(const struct rvcm_match *match,
+				const struct rvcm_match_class *class, uint64_t tag, uint64_t source)
 {
-	return rvcm_hash_pair(match->seed, tag & ~class->ignore, class->directed ? source : 0);
+	return rvcm_hash_fold((tag & class->care) ^ match->seeds[0],
+			      (class->directed ? source : 0) ^ match->seeds[1]);
 }
 
 static void table_init(struct rvcm_match_table *table, size_t offset)
@@ -125,8 +121,8 @@ static inline struct rvcm_list *bucket_of(const struct rvcm_match *match,
 	return &table->buckets[key_hash(match, class, tag, source) & table->mask];
 }
 
-static inline void table_insert(struct rvcm_match *match, const struct rvcm_match_class *class,
-				struct rvcm_match_table *table, struct rvcm_list *link)
+static void table_insert(struct rvcm_match *match, const struct rvcm_match_class *class,
+			 struct rvcm_match_table *table, struct rvcm_list *link)
 {
 	const struct rvcm_match_item *item = item_of(table, link);
 
@@ -204,30 +200,41 @@ static uint32_t class_claim(struct rvcm_match *match)
 	return RVCM_MATCH_CLASSES;
 }
 
-/* A class for the first receive of its kind. */
-static __attribute__((noinline)) uint32_t class_new(struct rvcm_match *match,
-						    const struct rvcm_match_recv *recv)
+/* A class for the first receive of its kind; NULL: there are too many. */
+static struct rvcm_match_class *class_new(struct rvcm_match *match,
+					  const struct rvcm_match_recv *recv)
 {
 	uint32_t c = class_claim(match);
+	struct rvcm_match_class *class = &match->classes[c];
 
-	if (c < RVCM_MATCH_CLASSES) {
-		index_dissolve(match, c);
-		match->classes[c].ignore = recv->ignore;
-		match->classes[c].directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
-	}
-	return c;
+	if (c == RVCM_MATCH_CLASSES)
+		return NULL;
+	index_dissolve(match, c);
+	class->care = ~recv->ignore;
+	class->directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
+	return class;
 }
 
-/* The class of a receive; RVCM_MATCH_CLASSES: there are too many. */
-static inline uint32_t class_of(struct rvcm_match *match, const struct rvcm_match_recv *recv)
+/* The class of a receive, or NULL: there is none yet. */
+static inline struct rvcm_match_class *class_find(struct rvcm_match *match,
+						  const struct rvcm_match_recv *recv)
 {
 	bool directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
+	struct rvcm_match_class *class = match->classes, *end = &match->classes[match->n_classes];
 
-	for (uint32_t c = 0; c < match->n_classes; c++)
-		if (match->classes[c].ignore == recv->ignore &&
-		    match->classes[c].directed == directed)
-			return c;
-	return class_new(match, recv);
+	for (; class < end; class ++)
+		if (class->care == ~recv->ignore && class->directed == directed)
+			return class;
+	return NULL;
+}
+
+/* The same, made if need be; NULL: there are too many. */
+static struct rvcm_match_class *class_of(struct rvcm_match *match,
+					 const struct rvcm_match_recv *recv)
+{
+	struct rvcm_match_class *class = class_find(match, recv);
+
+	return class ? class : class_new(match, recv);
 }
 
 /* -- the door ----------------------------------------------------------------------------- */
@@ -235,7 +242,8 @@ static inline uint32_t class_of(struct rvcm_match *match, const struct rvcm_matc
 void rvcm_match_init(struct rvcm_match *match, uint64_t seed)
 {
 	memset(match, 0, sizeof(*match));
-	match->seed = seed;
+	match->seeds[0] = seed;
+	match->seeds[1] = rvcm_hash_mix(seed + 0x9e3779b97f4a7c15u) | 1;
 	rvcm_list_init(&match->overflow);
 	rvcm_list_init(&match->posted);
 	rvcm_list_init(&match->held);
@@ -255,11 +263,11 @@ void rvcm_match_fini(struct rvcm_match *match)
 
 static struct rvcm_match_msg *find_indexed(struct rvcm_match *match, struct rvcm_match_recv *recv)
 {
-	struct rvcm_match_class *class = &match->classes[recv->class];
+	struct rvcm_match_class *class = recv->class;
 	struct rvcm_match_item *item;
 
 	if (!class->indexes)
-		index_build(match, recv->class);
+		index_build(match, (uint32_t)(class - match->classes));
 	item = table_find(match, class, &class->msgs, recv->item.tag, recv->item.source);
 	return item ? msg_of_item(item) : NULL;
 }
@@ -270,7 +278,7 @@ static struct rvcm_match_msg *find_held(struct rvcm_match *match, struct rvcm_ma
 
 	if (rvcm_list_empty(&match->held))
 		return NULL;
-	if (recv->class < RVCM_MATCH_CLASSES)
+	if (recv->class)
 		return find_indexed(match, recv);
 	rvcm_list_for_each (pos, &match->held) {
 		struct rvcm_match_msg *msg = rvcm_match_msg_of(pos);
@@ -287,33 +295,51 @@ struct rvcm_match_msg *rvcm_match_peek(struct rvcm_match *match, struct rvcm_mat
 	return find_held(match, recv);
 }
 
-struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_match_recv *recv)
+static inline void post(struct rvcm_match *match, struct rvcm_match_recv *recv)
+{
+	recv->item.seq = ++match->seq;
+	rvcm_list_add_tail(&match->posted, &recv->item.all);
+}
+
+/* Messages are held, or the receive is the first of its class, or its table is full. */
+static __attribute__((noinline)) struct rvcm_match_msg *post_late(struct rvcm_match *match,
+								  struct rvcm_match_recv *recv)
 {
 	struct rvcm_match_msg *msg;
 
 	recv->class = class_of(match, recv);
-	msg = rvcm_list_empty(&match->held) ? NULL : find_held(match, recv);
+	msg = find_held(match, recv);
 	if (msg) {
 		rvcm_match_drop(match, msg);
 		return msg;
 	}
-	recv->item.seq = ++match->seq;
-	rvcm_list_add_tail(&match->posted, &recv->item.all);
-	if (recv->class < RVCM_MATCH_CLASSES) {
-		struct rvcm_match_class *class = &match->classes[recv->class];
-
-		table_insert(match, class, &class->recvs, &recv->link);
-	} else {
+	post(match, recv);
+	if (recv->class)
+		table_insert(match, recv->class, &recv->class->recvs, &recv->link);
+	else
 		rvcm_list_add_tail(&match->overflow, &recv->link);
-	}
+	return NULL;
+}
+
+struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_match_recv *recv)
+{
+	struct rvcm_match_class *class = class_find(match, recv);
+
+	if (!class || class->recvs.count > class->recvs.mask || !rvcm_list_empty(&match->held))
+		return post_late(match, recv);
+	recv->class = class;
+	post(match, recv);
+	class->recvs.count++;
+	/* It is the youngest of all. */
+	rvcm_list_add_tail(
+		bucket_of(match, class, &class->recvs, recv->item.tag, recv->item.source),
+		&recv->link);
 	return NULL;
 }
 
 /* The oldest receive without a class that matches and is older than best. */
-static __attribute__((noinline)) struct rvcm_match_recv *find_overflow(struct rvcm_match *match,
-								       struct rvcm_match_recv *best,
-								       uint64_t tag,
-								       uint64_t source)
+static __attribute__((noinline)) struct rvcm_match_recv *find_overflow(
+	const struct rvcm_match *match, struct rvcm_match_recv *best, uint64_t tag, uint64_t source)
 {
 	struct rvcm_list *pos;
 
@@ -329,40 +355,55 @@ static __attribute__((noinline)) struct rvcm_match_recv *find_overflow(struct rv
 	return best;
 }
 
-static inline struct rvcm_match_recv *find_posted(struct rvcm_match *match, uint64_t tag,
-						  uint64_t source)
+/* The oldest receive of the class that matches, or NULL. */
+static inline struct rvcm_match_recv *find_in_class(const struct rvcm_match *match,
+						    const struct rvcm_match_class *class,
+						    uint64_t tag, uint64_t source)
 {
-	struct rvcm_match_item *best = NULL;
-	struct rvcm_match_recv *recv;
+	struct rvcm_list *head = bucket_of(match, class, &class->recvs, tag, source), *pos;
 
-	for (uint32_t c = 0; c < match->n_classes; c++) {
-		struct rvcm_match_class *class = &match->classes[c];
-		struct rvcm_match_item *item;
+	rvcm_list_for_each (pos, head) {
+		struct rvcm_match_recv *recv = rvcm_container_of(pos, struct rvcm_match_recv, link);
 
-		if (class->recvs.count == 0)
-			continue;
-		item = table_find(match, class, &class->recvs, tag, source);
-		if (item && (!best || item->seq < best->seq))
-			best = item;
+		if (key_equal(class, &recv->item, tag, source))
+			return recv;
 	}
-	recv = best ? recv_of_item(best) : NULL;
-	return rvcm_list_empty(&match->overflow) ? recv : find_overflow(match, recv, tag, source);
+	return NULL;
 }
 
-static inline void unpost(struct rvcm_match *match, struct rvcm_match_recv *recv)
+/* The oldest receive of all that matches, or NULL. */
+static __attribute__((noinline)) struct rvcm_match_recv *find_among(const struct rvcm_match *match,
+								    uint64_t tag, uint64_t source)
 {
-	rvcm_list_del(&recv->item.all);
-	rvcm_list_del(&recv->link);
-	if (recv->class < RVCM_MATCH_CLASSES)
-		match->classes[recv->class].recvs.count--;
+	struct rvcm_match_recv *best = NULL;
+
+	for (uint32_t c = 0; c < match->n_classes; c++) {
+		struct rvcm_match_recv *recv;
+
+		if (match->classes[c].recvs.count == 0)
+			continue;
+		recv = find_in_class(match, &match->classes[c], tag, source);
+		if (recv && (!best || recv->item.seq < best->item.seq))
+			best = recv;
+	}
+	return rvcm_list_empty(&match->overflow) ? best : find_overflow(match, best, tag, source);
 }
 
 struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag, uint64_t source)
 {
-	struct rvcm_match_recv *recv = find_posted(match, tag, source);
+	struct rvcm_match_recv *recv;
 
-	if (recv && !recv->stays)
-		unpost(match, recv);
+	/* Receives that are in none are after those of eight. */
+	if (match->n_classes == 1)
+		recv = find_in_class(match, &match->classes[0], tag, source);
+	else
+		recv = find_among(match, tag, source);
+	if (!recv || recv->stays)
+		return recv;
+	rvcm_list_cut(&recv->item.all);
+	rvcm_list_cut(&recv->link);
+	if (recv->class)
+		recv->class->recvs.count--;
 	return recv;
 }
 
@@ -378,7 +419,11 @@ void rvcm_match_hold(struct rvcm_match *match, struct rvcm_match_msg *msg)
 
 void rvcm_match_unpost(struct rvcm_match *match, struct rvcm_match_recv *recv)
 {
-	unpost(match, recv);
+	(void)match;
+	rvcm_list_del(&recv->item.all);
+	rvcm_list_del(&recv->link);
+	if (recv->class)
+		recv->class->recvs.count--;
 }
 
 void rvcm_match_drop(struct rvcm_match *match, struct rvcm_match_msg *msg)

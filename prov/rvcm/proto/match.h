@@ -37,13 +37,15 @@ struct rvcm_match_item {
 	struct rvcm_list all;
 };
 
+struct rvcm_match_class;
+
 /* Part of a receive. The caller sets item.tag, item.source, ignore and stays. */
 struct rvcm_match_recv {
 	struct rvcm_match_item item;
 	uint64_t ignore;
 	struct rvcm_list link;
-	uint32_t class; /* RVCM_MATCH_CLASSES = in the list */
-	bool stays;     /* matching does not take it: the caller unposts it when it is used up */
+	struct rvcm_match_class *class; /* NULL = in the list */
+	bool stays; /* matching does not take it: the caller unposts it when it is used up */
 };
 
 /* Part of a message that no receive has matched. The caller sets item.tag and item.source. */
@@ -63,9 +65,8 @@ struct rvcm_match_table {
 };
 
 struct rvcm_match_class {
-	uint64_t ignore;
+	uint64_t care; /* the bits of a tag that are not ignored */
 	bool directed;
-	bool in_use;
 	bool indexes; /* every held message is in msgs */
 	struct rvcm_match_table recvs;
 	struct rvcm_match_table msgs;
@@ -78,7 +79,7 @@ struct rvcm_match {
 	struct rvcm_list posted;   /* all receives, oldest first, by item.all */
 	struct rvcm_list held;     /* all messages, oldest first, by item.all */
 	uint64_t seq;
-	uint64_t seed;
+	uint64_t seeds[2]; /* of the hash: base/hash.h, fold */
 };
 
 /* seed: see base/hash.h. The struct must not be moved while initialised. */

@@ -100,9 +100,6 @@ static const struct op_rules rules[] = {
 	[RVCM_MESSAGE_EAGER_ON] = { 0, false, parse_empty },
 };
 
-/* The first 8 bytes of most messages: op, flags, and nothing else. */
-#define PLAIN ((uint64_t)RVCM_MESSAGE_EAGER | (uint64_t)RVCM_MESSAGE_TAGGED << 8)
-
 const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse *out)
 {
 	const struct rvcm_message_hdr *hdr = (const void *)bytes;
@@ -110,16 +107,6 @@ const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse
 
 	if (n < sizeof(*hdr))
 		return "short message";
-	if (rvcm_le64_get(bytes) == PLAIN) {
-		*out = (struct rvcm_parse) {
-			.op = RVCM_MESSAGE_EAGER,
-			.flags = RVCM_MESSAGE_TAGGED,
-			.tag = rvcm_le64_get(hdr->tag),
-			.length = n - sizeof(*hdr),
-			.payload = bytes + sizeof(*hdr),
-		};
-		return NULL;
-	}
 	if (hdr->op >= sizeof(rules) / sizeof(rules[0]) || !rules[hdr->op].body)
 		return "unknown op";
 	rule = &rules[hdr->op];

@@ -6,9 +6,11 @@
 #ifndef RVCM_PROTO_PARSE_H
 #define RVCM_PROTO_PARSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/le.h"
 #include "base/status.h"
 #include "proto/message.h"
 
@@ -25,6 +27,44 @@ struct rvcm_parse {
 	const struct rvcm_message_rail *rails;
 	enum rvcm_status status; /* FIN; GENERAL for a number not known here */
 };
+
+/* What nearly every message is: eager, with a tag, with the application's data or without. */
+struct rvcm_parse_plain {
+	uint32_t flags; /* enum rvcm_message_flag */
+	uint64_t tag;
+	uint64_t data; /* 0 = none */
+	size_t length;
+	const uint8_t *payload;
+};
+
+/*
+ * True: it is one of those, and sound, and *out is set. False: it may be anything, see below. The
+ * first 8 bytes are op, flags, and nothing else.
+ */
+static inline bool rvcm_parse_plain(const uint8_t *bytes, size_t n, struct rvcm_parse_plain *out)
+{
+	const uint64_t plain = RVCM_MESSAGE_EAGER | RVCM_MESSAGE_TAGGED << 8;
+	const uint64_t with_data = plain | RVCM_MESSAGE_CQ_DATA << 8;
+	size_t head = sizeof(struct rvcm_message_hdr);
+	uint64_t word;
+
+	if (n < head)
+		return false;
+	word = rvcm_le64_get(bytes);
+	out->flags = RVCM_MESSAGE_TAGGED;
+	out->data = 0;
+	if (word == with_data && n >= head + sizeof(out->data)) {
+		out->flags |= RVCM_MESSAGE_CQ_DATA;
+		out->data = rvcm_le64_get(bytes + head);
+		head += sizeof(out->data);
+	} else if (word != plain) {
+		return false;
+	}
+	out->tag = rvcm_le64_get(bytes + offsetof(struct rvcm_message_hdr, tag));
+	out->length = n - head;
+	out->payload = bytes + head;
+	return true;
+}
 
 /* Returns NULL and fills *out, or says what is wrong with the message. */
 const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse *out);

@@ -65,17 +65,17 @@ enum rvcm_ep_flag {
 /* A completion, exactly one per operation that asked for it or failed. */
 struct rvcm_ep_comp {
 	void *op_context;
-	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND, MULTI, RELEASED */
-	enum rvcm_status status;
-	int err;         /* positive errno from below for status, 0 = rvcm_status_errno's */
-	size_t length;   /* bytes placed (receives) */
-	size_t overflow; /* bytes that did not fit: status TRUNCATED */
-	void *buf;       /* receives: the first byte posted */
+	size_t length; /* bytes placed (receives) */
+	void *buf;     /* receives: the first byte posted */
 	uint64_t tag;
 	uint64_t data;
 	uint64_t source; /* receives: as sink->source said, RVCM_EP_SOURCE_NONE if unknown */
 	const struct rvcm_addr *name; /* receives that matched: whose message it is */
-	const char *text;             /* errors: why, for people; NULL or valid during the call */
+	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND, MULTI, RELEASED */
+	enum rvcm_status status;
+	int err;          /* positive errno from below for status, 0 = rvcm_status_errno's */
+	size_t overflow;  /* bytes that did not fit: status TRUNCATED */
+	const char *text; /* errors: why, for people; NULL or valid during the call */
 };
 
 struct rvcm_ep_sink {

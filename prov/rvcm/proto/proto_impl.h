@@ -48,9 +48,9 @@ struct rvcm_engine {
 	uint64_t linger_ns;
 	uint64_t seed;          /* of hash tables */
 	size_t eager_max;       /* bytes of payload */
-	size_t eager_short;     /* of these, what every peer takes */
 	size_t eager_lone_max;  /* the same, if it is the only long one under way */
 	size_t lend_min;        /* bytes from which one is not copied */
+	size_t short_max;       /* what every peer takes, and none of these is a question */
 	size_t unexpected_max;  /* bytes held per peer */
 	size_t unexpected_hard; /* that a peer which keeps the rules cannot exceed */
 	uint32_t announced_max; /* the same of announcements: RVCM_MESSAGE_ANNOUNCED_MAX */

@@ -36,14 +36,11 @@ static inline size_t rvcm_put_room(size_t bytes)
 static inline uint8_t *rvcm_put_header(uint8_t *buf, enum rvcm_message_op op, uint32_t flags,
 				       uint32_t op_id, uint64_t tag, uint64_t data)
 {
-	struct rvcm_message_hdr *hdr = (void *)buf;
-
-	hdr->op = (uint8_t)op;
-	hdr->flags = (uint8_t)(flags & RVCM_PUT_FLAGS);
-	rvcm_le16_put(hdr->reserved, 0);
-	rvcm_le32_put(hdr->op_id, op_id);
-	rvcm_le64_put(hdr->tag, flags & RVCM_EP_TAGGED ? tag : 0);
-	buf += sizeof(*hdr);
+	/* op, flags, reserved, op_id */
+	rvcm_le64_put(buf, op | (uint64_t)(flags & RVCM_PUT_FLAGS) << 8 | (uint64_t)op_id << 32);
+	rvcm_le64_put(buf + offsetof(struct rvcm_message_hdr, tag),
+		      flags & RVCM_EP_TAGGED ? tag : 0);
+	buf += sizeof(struct rvcm_message_hdr);
 	if (flags & RVCM_EP_CQ_DATA) {
 		rvcm_le64_put(buf, data);
 		buf += RVCM_PUT_DATA_BYTES;

@@ -127,7 +127,10 @@ void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
 
 /* -- posting ------------------------------------------------------------------------------ */
 
-struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
+/* A receive that is not posted; NULL: rx_max are, or no memory. */
+static inline __attribute__((always_inline)) struct rvcm_recv *make(struct rvcm_ep *ep,
+								    const struct rvcm_ep_rx *rx,
+								    size_t room)
 {
 	struct rvcm_recv *recv;
 
@@ -146,7 +149,9 @@ struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx,
 	recv->match.stays = false;
 	recv->flags = rx->flags;
 	recv->n_iov = rx->n_iov;
-	for (uint32_t i = 0; i < rx->n_iov; i++)
+	if (rx->n_iov)
+		recv->iov[0] = rx->iov[0];
+	for (uint32_t i = 1; i < rx->n_iov; i++)
 		recv->iov[i] = rx->iov[i];
 	recv->room = room;
 	recv->op_context = rx->op_context;
@@ -156,6 +161,11 @@ struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx,
 	return recv;
 }
 
+struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
+{
+	return make(ep, rx, room);
+}
+
 int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 {
 	struct rvcm_recv *recv;
@@ -163,7 +173,7 @@ int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 
 	if (rx->flags & RVCM_EP_MULTI)
 		return rvcm_multi_post(ep, rx, room);
-	recv = rvcm_recv_new(ep, rx, room);
+	recv = make(ep, rx, room);
 	if (!recv)
 		return -EAGAIN;
 	msg = rvcm_match_post(rvcm_ep_match(ep, rx->flags), &recv->match);
@@ -189,63 +199,31 @@ static const char *hold(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	return NULL;
 }
 
-/* Is it the common case: eager, whole, and into one piece of memory? */
-static inline bool is_plain(const struct rvcm_recv *recv, const struct rvcm_parse *msg)
-{
-	return msg->op == RVCM_MESSAGE_EAGER && recv->n_iov == 1 && msg->length <= recv->room &&
-	       !recv->owner && !(recv->flags & RVCM_RECV_SILENT);
-}
-
-/* What bind, place, report and free do in all, for that case. */
-static void take_plain(struct rvcm_peer *peer, struct rvcm_recv *recv, const struct rvcm_parse *msg)
+/* found is the receive that takes it, or NULL. */
+static const char *give(struct rvcm_peer *peer, const struct rvcm_parse *msg,
+			struct rvcm_match_recv *found)
 {
 	struct rvcm_ep *ep = peer->ep;
-	struct rvcm_ep_comp comp = {
-		.op_context = recv->op_context,
-		.flags = msg->flags,
-		.status = RVCM_STATUS_OK,
-		.length = (size_t)msg->length,
-		.buf = recv->iov[0].addr,
-		.tag = msg->tag,
-		.data = msg->data,
-		.source = peer->source,
-		.name = &peer->name,
-	};
-	bool wanted = recv->flags & RVCM_EP_COMPLETION;
-
-	if (comp.length)
-		memcpy(comp.buf, msg->payload, comp.length);
-	rvcm_stat_inc(&ep->stats.rx_msgs);
-	rvcm_stat_add(&ep->stats.rx_bytes, comp.length);
-	ep->rx_count--;
-	rvcm_pool_put(&ep->recvs, recv);
-	if (wanted)
-		ep->sink->complete(ep->sink_ctx, &comp);
-}
-
-static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
-{
-	struct rvcm_ep *ep = peer->ep;
-	struct rvcm_match *match = rvcm_ep_match(ep, msg->flags);
-	struct rvcm_match_recv *found;
 	struct rvcm_recv *recv;
 
-	if (ep->closing)
-		return NULL;
-	found = rvcm_match_arrive(match, msg->tag, peer->source);
 	if (!found)
 		return hold(peer, msg);
 	recv = rvcm_recv_taker(ep, found, msg->length);
-	if (is_plain(recv, msg)) {
-		take_plain(peer, recv, msg);
-		return NULL;
-	}
 	rvcm_recv_bind(recv, peer, msg->flags, msg->tag, msg->data, msg->length);
 	if (msg->op == RVCM_MESSAGE_EAGER)
 		place(ep, recv, msg->payload);
 	else
 		rvcm_rndv_read(recv, msg->op_id, &msg->rails[0]);
 	return NULL;
+}
+
+static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
+	struct rvcm_match *match = rvcm_ep_match(peer->ep, msg->flags);
+
+	if (peer->ep->closing)
+		return NULL;
+	return give(peer, msg, rvcm_match_arrive(match, msg->tag, peer->source));
 }
 
 static const char *eager_off(struct rvcm_peer *peer, const struct rvcm_parse *msg)
@@ -268,20 +246,86 @@ static const char *(*const handlers[])(struct rvcm_peer *, const struct rvcm_par
 	[RVCM_MESSAGE_EAGER_ON] = eager_on,
 };
 
-void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx)
+static void refuse(struct rvcm_peer *peer, const char *why)
+{
+	rvcm_stat_inc(&peer->ep->stats.malformed);
+	rvcm_path_fault(peer->path, RVCM_STATUS_PROTOCOL, why);
+}
+
+/* Any message, by the rules; its receive, if it has one, is not looked for yet. */
+static __attribute__((noinline)) void take_any(struct rvcm_peer *peer,
+					       const struct rvcm_conn_rx *rx)
 {
 	struct rvcm_parse msg;
 	const char *why = rvcm_parse_message(rx->data, rx->bytes, &msg);
 
-	if (rx->placed && !why) {
+	if (!why && rx->placed)
 		rvcm_lend_placed(peer, &msg);
+	else if (!why)
+		why = handlers[msg.op](peer, &msg);
+	if (why)
+		refuse(peer, why);
+}
+
+/* A plain one whose receive is none, or not so plain. */
+static __attribute__((noinline)) void take_found(struct rvcm_peer *peer,
+						 const struct rvcm_conn_rx *rx,
+						 struct rvcm_match_recv *found)
+{
+	struct rvcm_parse msg;
+	const char *why = rvcm_parse_message(rx->data, rx->bytes, &msg);
+
+	if (!why)
+		why = give(peer, &msg, found);
+	if (why)
+		refuse(peer, why);
+}
+
+/* What bind, place, report and free do in all, if it goes whole into one piece of memory. */
+static inline void take_plain(struct rvcm_peer *peer, struct rvcm_recv *recv,
+			      const struct rvcm_parse_plain *msg)
+{
+	struct rvcm_ep *ep = peer->ep;
+	struct rvcm_ep_comp comp = {
+		.op_context = recv->op_context,
+		.length = msg->length,
+		.buf = recv->iov[0].addr,
+		.tag = msg->tag,
+		.data = msg->data,
+		.source = peer->source,
+		.name = &peer->name,
+		.flags = msg->flags,
+		.status = RVCM_STATUS_OK,
+	};
+
+	if (msg->length)
+		memcpy(comp.buf, msg->payload, msg->length);
+	rvcm_stat_inc(&ep->stats.rx_msgs);
+	rvcm_stat_add(&ep->stats.rx_bytes, msg->length);
+	ep->rx_count--;
+	if (recv->flags & RVCM_EP_COMPLETION)
+		ep->sink->complete(ep->sink_ctx, &comp);
+	rvcm_pool_put(&ep->recvs, recv);
+}
+
+/*
+ * Nearly every message is plain, and the receive that it is for is there. A receive that is taken
+ * out of the matcher was posted as it is, and is no share of another.
+ */
+void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx)
+{
+	struct rvcm_ep *ep = peer->ep;
+	struct rvcm_match_recv *found;
+	struct rvcm_parse_plain msg;
+
+	if (!rvcm_parse_plain(rx->data, rx->bytes, &msg) || rx->placed || ep->closing) {
+		take_any(peer, rx);
 		return;
 	}
-	if (!why)
-		why = msg.op == RVCM_MESSAGE_EAGER ? arrived(peer, &msg)
-						   : handlers[msg.op](peer, &msg);
-	if (!why)
-		return;
-	rvcm_stat_inc(&peer->ep->stats.malformed);
-	rvcm_path_fault(peer->path, RVCM_STATUS_PROTOCOL, why);
+	found = rvcm_match_arrive(rvcm_ep_match(ep, RVCM_EP_TAGGED), msg.tag, peer->source);
+	if (!found || found->stays || rvcm_recv_of(found)->n_iov != 1 ||
+	    msg.length > rvcm_recv_of(found)->room)
+		take_found(peer, rx, found);
+	else
+		take_plain(peer, rvcm_recv_of(found), &msg);
 }

@@ -78,7 +78,9 @@ static void count_eager(struct rvcm_ep *ep, size_t length)
 	rvcm_stat_add(&ep->stats.tx_bytes, length);
 }
 
-static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
+/* Send it eagerly, if there is credit. */
+static inline __attribute__((always_inline)) bool send_short(const struct rvcm_ep_tx *tx,
+							     size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 	size_t bytes = rvcm_put_bytes(tx->flags) + length;
@@ -90,9 +92,31 @@ static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 	rvcm_iov_gather(buf, tx->iov, tx->n_iov);
 	rvcm_path_commit(peer->path, bytes,
 			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
-	note_long(peer, length);
 	count_eager(peer->ep, length);
 	return true;
+}
+
+static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
+{
+	if (!send_short(tx, length))
+		return false;
+	note_long(tx->peer, length);
+	return true;
+}
+
+/* It went well, and that is to be reported. */
+static inline void report_sent(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
+{
+	struct rvcm_ep_comp comp = {
+		.op_context = tx->op_context,
+		.flags = (tx->flags & RVCM_PUT_FLAGS) | RVCM_EP_SEND,
+		.status = RVCM_STATUS_OK,
+		.tag = tx->tag,
+		.data = tx->data,
+		.source = RVCM_EP_SOURCE_NONE,
+	};
+
+	ep->sink->complete(ep->sink_ctx, &comp);
 }
 
 void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const struct rvcm_why *why)
@@ -114,12 +138,6 @@ void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const str
 		return;
 	if (!ep->closing)
 		ep->sink->complete(ep->sink_ctx, &comp);
-}
-
-/* So short that everybody takes it, and nothing in its way: eager, by the first rule of choose. */
-static bool short_and_wanted(const struct rvcm_peer *peer, size_t length)
-{
-	return length <= peer->ep->engine->eager_short && !peer->eager_off;
 }
 
 /* -- operations --------------------------------------------------------------------------- */
@@ -316,22 +334,30 @@ static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 	return 0;
 }
 
-/* Lend right away what has nothing in its way: see queue, which does the rest. */
-static bool eager_now(const struct rvcm_ep_tx *tx, size_t length)
+/* Not short, or not wanted eagerly, or something is in its way. */
+static __attribute__((noinline)) int post_late(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
+					       size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 
-	if (!short_and_wanted(peer, length) && choose(tx, length) != RVCM_CHOOSE_EAGER)
-		return false;
-	return !may_lend(tx, length) && send_eager(tx, length);
+	if (peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED ||
+	    choose(tx, length) != RVCM_CHOOSE_EAGER || may_lend(tx, length) ||
+	    !send_eager(tx, length))
+		return queue(ep, tx, length);
+	rvcm_send_report(ep, tx, &ok);
+	return 0;
 }
 
 int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 
-	if (peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED || !eager_now(tx, length))
+	if (length > ep->engine->short_max || peer->eager_off || peer->waiting || !peer->path ||
+	    tx->flags & RVCM_EP_DELIVERED)
+		return post_late(ep, tx, length);
+	if (!send_short(tx, length))
 		return queue(ep, tx, length);
-	rvcm_send_report(ep, tx, &ok);
+	if (tx->flags & RVCM_EP_COMPLETION)
+		report_sent(ep, tx);
 	return 0;
 }
