@@ -53,11 +53,12 @@ static void on_ready(void *ctx, struct rvcm_path *path)
 	(void)path;
 }
 
-static void on_recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
+static void on_recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
 {
 	struct scene_side *side = ctx;
 
-	(void)rx;
+	(void)data;
+	(void)bytes;
 	if (is_other(side, path))
 		side->received++;
 	else

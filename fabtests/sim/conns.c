@@ -104,17 +104,17 @@ static void check_bytes(const uint8_t *data, size_t bytes, uint32_t session, uin
 	}
 }
 
-static void on_recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
+static void on_recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
 {
 	struct conns_peer *peer = peer_of(ctx, path);
 	uint32_t session, number;
 
 	if (!peer)
 		return;
-	assert_true(rx->bytes >= 8);
-	session = rvcm_le32_get(rx->data);
-	number = rvcm_le32_get(rx->data + 4);
-	check_bytes(rx->data, rx->bytes, session, number);
+	assert_true(bytes >= 8);
+	session = rvcm_le32_get(data);
+	number = rvcm_le32_get(data + 4);
+	check_bytes(data, bytes, session, number);
 	assert_false((int32_t)(session - peer->rx_session) < 0);
 	if (session != peer->rx_session)
 		peer->rx_number = 0;

@@ -40,10 +40,11 @@ static void on_ready(void *ctx, struct rvcm_path *path)
 	(void)path;
 }
 
-static void on_recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
+static void on_recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
 {
 	(void)path;
-	(void)rx;
+	(void)data;
+	(void)bytes;
 	((struct victim *)ctx)->received++;
 }
 

@@ -11,7 +11,8 @@
 static uint32_t follow(const struct rvcm_buf_queue *messages, uint32_t first)
 {
 	for (const struct rvcm_buf *buf = messages->first; buf; buf = buf->next) {
-		assert_int_equal(buf->seq, first);
+		assert_int_equal(rvcm_le32_get(((const struct rvcm_wire_frame *)buf->frame)->seq),
+				 first);
 		assert_true(buf->held && !buf->control);
 		assert_true(buf->next || messages->end == &buf->next);
 		first++;
@@ -26,7 +27,9 @@ static void watch_sending(struct rvcm_conn *conn)
 	assert_int_equal(follow(&conn->pending, follow(&conn->replay, conn->tx_acked)),
 			 conn->tx_seq);
 	assert_false(rvcm_seq_before(conn->tx_limit, conn->tx_seq));
-	assert_true(link->posted - link->completed + conn->reads_inflight <= link->sq_depth);
+	assert_int_equal(link->posted - link->completed + conn->reads_inflight + link->room,
+			 link->sq_depth);
+	assert_true(link->room <= link->sq_depth);
 	assert_true(conn->reads_inflight <= RVCM_CONN_READS_MAX);
 }
 

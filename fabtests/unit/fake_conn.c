@@ -273,11 +273,11 @@ static void show(struct fake_conn *conn, const struct message *msg)
 {
 	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 	uint8_t *data = malloc(attr->head_bytes);
-	struct rvcm_conn_rx head = { .data = data, .bytes = attr->head_bytes };
 
 	conn->shown = true;
 	memcpy(data, msg->data, attr->head_bytes);
-	conn->placed = attr->sink->place(attr->sink_ctx, &conn->pub, &head, &conn->place);
+	conn->placed =
+		attr->sink->place(attr->sink_ctx, &conn->pub, data, attr->head_bytes, &conn->place);
 	free(data);
 }
 
@@ -308,22 +308,26 @@ static int deliver(struct fake_conn *conn)
 		return 0;
 	while (!conn->faulted && (node = rvcm_list_first(&conn->rx))) {
 		struct message *msg = rvcm_container_of(node, struct message, node);
-		struct rvcm_conn_rx rx = { .data = msg->data, .bytes = msg->bytes };
+		const struct rvcm_carrier_attr *attr = &carrier->attr;
+		bool placed;
 
 		if (net->show_heads && !conn->shown && msg->bytes >= 2 * carrier->attr.head_bytes)
 			show(conn, msg);
 		if (conn->shown && net->hold_rests)
 			return n;
 		rvcm_list_del(node);
-		rx.placed = conn->placed;
-		if (conn->placed)
+		placed = conn->placed;
+		if (placed)
 			put_in_place(conn, msg);
 		conn->shown = conn->placed = false;
 		if (conn->other) {
 			conn->other->under_way -= msg->counted;
 			conn->other->accepted += msg->counted;
 		}
-		carrier->attr.sink->recv(carrier->attr.sink_ctx, &conn->pub, &rx);
+		if (placed)
+			attr->sink->placed(attr->sink_ctx, &conn->pub, msg->data, msg->bytes);
+		else
+			attr->sink->recv(attr->sink_ctx, &conn->pub, msg->data, msg->bytes);
 		free(msg->data);
 		free(msg);
 		n++;

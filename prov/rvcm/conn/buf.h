@@ -29,7 +29,6 @@ struct rvcm_buf {
 	struct rvcm_buf *next; /* free, or in its queue */
 	struct rvcm_buf_class *class;
 	uint32_t bytes; /* of the frame, header included, tail not */
-	uint32_t seq;
 	bool control;
 	bool signalled;            /* its post has to be */
 	bool held;                 /* by replay: not acknowledged yet */

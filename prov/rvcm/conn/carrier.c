@@ -242,13 +242,14 @@ void rvcm_carrier_flush(struct rvcm_carrier *carrier)
 
 int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 {
+	struct rvcm_carrier_dev *end = &carrier->devs[carrier->attr.n_devs];
 	int n = 0;
 
 	/* What waits leaves before the polling, what comes of that behind it. */
 	rvcm_carrier_flush(carrier);
 	carrier->progressing = true;
-	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
-		n += rvcm_poll_dev(&carrier->devs[i]);
+	for (struct rvcm_carrier_dev *dev = carrier->devs; dev < end; dev++)
+		n += rvcm_poll_dev(dev);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
 	if (!rvcm_list_empty(&carrier->claims_failing))

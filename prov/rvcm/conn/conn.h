@@ -58,14 +58,7 @@ struct rvcm_conn_cause {
 	char text[160]; /* one line for people: who, what, why */
 };
 
-/* A message taken from the link; data is valid during the call only. */
-struct rvcm_conn_rx {
-	const uint8_t *data;
-	size_t bytes;
-	bool placed; /* data has the head only: sink->place has said where the rest is */
-};
-
-/* Where a message goes from byte offset on: to pieces that are written to until recv or down. */
+/* Where a message goes from byte offset on: to pieces that are written to until placed or down. */
 struct rvcm_conn_place {
 	size_t offset;
 	uint32_t n;
@@ -78,14 +71,16 @@ struct rvcm_conn_sink {
 	void (*incoming)(void *ctx, struct rvcm_path *path);
 	/* Messages can be sent: up, or credit after rvcm_path_reserve gave NULL. */
 	void (*ready)(void *ctx, struct rvcm_path *path);
-	void (*recv)(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx);
+	/* A message taken from the link; data is valid during the call only. */
+	void (*recv)(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes);
 	/*
 	 * attr.head_bytes is not 0: the path's next message is long and has begun to arrive; head
-	 * is what there is of it, so many bytes at least. True: *place is set, and the next recv
-	 * of this path is that message, placed.
+	 * is what there is of it, so many bytes at least. True: *place is set, and that message
+	 * comes with placed, which is this path's next call: data has the head of bytes only.
 	 */
-	bool (*place)(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *head,
+	bool (*place)(void *ctx, struct rvcm_path *path, const uint8_t *head, size_t head_bytes,
 		      struct rvcm_conn_place *place);
+	void (*placed)(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes);
 	/* The memory of a tail (rvcm_path_commit_tail) is its owner's again. */
 	void (*sent)(void *ctx, struct rvcm_path *path, void *cookie);
 	/* After rvcm_path_confirm: the peer has accepted every message before mark. */

@@ -135,7 +135,8 @@ struct rvcm_link {
 	struct rvcm_list work;           /* carrier.claims_failing */
 	uint64_t posted;                 /* sends posted: the ordinal of the last */
 	uint64_t completed;              /* sends that the device is known to be through with */
-	uint32_t unsignalled;            /* sends since the last signalled one */
+	uint32_t room;                   /* of the send queue: no send's, and no read's */
+	uint32_t until_signal;           /* sends: that one is signalled; 1 = the next */
 	struct rvcm_list inflight;       /* bufs that the device may still read, oldest first */
 	uint32_t inline_bytes_max;       /* the device's */
 	struct rvcm_dev_sge sge;         /* the next frame */

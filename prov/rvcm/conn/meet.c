@@ -440,7 +440,7 @@ static struct rvcm_path_full *find_out(struct rvcm_conn *conn, uint16_t src, uin
 
 static struct rvcm_path_full *find(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
 {
-	struct rvcm_path_full *path = rvcm_path_heard(conn, src, dst);
+	struct rvcm_path_full *path = rvcm_path_heard(conn, rvcm_wire_slots_of(src, dst));
 
 	return path ? path : find_out(conn, src, dst);
 }

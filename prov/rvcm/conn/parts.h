@@ -171,8 +171,6 @@ int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello,
 		  uint32_t message_max);
 /* Post what is pending; true when nothing is any more. */
 bool rvcm_tx_drain(struct rvcm_conn *conn);
-/* Is the device's send queue full? */
-bool rvcm_tx_full(const struct rvcm_link *link);
 /* The device is through with sends up to that ordinal. */
 void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
 /* The link is detached and reaped: forget everything. */
@@ -188,8 +186,8 @@ void rvcm_hold_drop(struct rvcm_conn *conn);
 void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
 
 /* -- rx.c -- */
-/* A frame; placed: its end is where rvcm_rx_head had it put. */
-void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed);
+/* A frame; its end may be where rvcm_rx_head had it put. */
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
 /* The first bytes of one that comes next. */
 void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
 

@@ -10,7 +10,7 @@
 
 struct in_key {
 	const struct rvcm_conn *conn;
-	uint16_t src, dst;
+	uint32_t slots;
 };
 
 bool rvcm_path_eq(const struct rvcm_hash_node *node, const void *arg)
@@ -28,21 +28,23 @@ bool rvcm_path_in_eq(const struct rvcm_hash_node *node, const void *arg)
 		rvcm_container_of(node, const struct rvcm_path_full, by_in);
 	const struct in_key *key = arg;
 
-	return path->in == key->conn && path->in_slot == key->src && path->slot->number == key->dst;
+	return path->in == key->conn && path->in_slots == key->slots;
 }
 
-static uint64_t in_hash(const struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+static uint64_t in_hash(const struct rvcm_conn *conn, uint32_t slots)
 {
-	return rvcm_hash_pair(conn->carrier->hash_seed, conn->serial,
-			      (uint32_t)src << 16 | (uint32_t)dst);
+	return rvcm_hash_pair(conn->carrier->hash_seed, conn->serial, slots);
 }
 
-struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint32_t slots)
 {
-	const struct in_key key = { .conn = conn, .src = src, .dst = dst };
+	const struct in_key key = { .conn = conn, .slots = slots };
+	struct rvcm_path_full *path = conn->last_in;
 	struct rvcm_hash_node *node;
 
-	node = rvcm_hash_find(&conn->carrier->ins, in_hash(conn, src, dst), &key);
+	if (path && path->in_slots == slots)
+		return path;
+	node = rvcm_hash_find(&conn->carrier->ins, in_hash(conn, slots), &key);
 	if (!node)
 		return NULL;
 	conn->last_in = rvcm_container_of(node, struct rvcm_path_full, by_in);
@@ -146,6 +148,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->fresh = false;
 	path->out = conn;
 	path->out_slot = peer_slot;
+	path->out_slots = rvcm_wire_slots_of(path->slot->number, peer_slot);
 	path->introduced = known;
 	path->pub.dev = conn->dev;
 	path->pub.up = conn->up;
@@ -168,8 +171,7 @@ void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->implied = implied;
 	path->pub.read_dev = conn->dev;
 	rvcm_list_add_tail(&conn->ins, &path->of_in);
-	rvcm_hash_insert(&path->carrier->ins, &path->by_in,
-			 in_hash(conn, peer_slot, path->slot->number));
+	rvcm_hash_insert(&path->carrier->ins, &path->by_in, in_hash(conn, path->in_slots));
 }
 
 /* -- ends ------------------------------------------------------------------------------------ */

@@ -57,9 +57,10 @@ struct rvcm_path_full {
 	bool ended_due; /* and then ENDED */
 	enum rvcm_status down_status;
 
-	struct rvcm_conn *out;                            /* NULL: none */
-	uint16_t out_slot;                                /* the other endpoint's number there */
-	bool introduced;                                  /* it knows of us there */
+	struct rvcm_conn *out; /* NULL: none */
+	uint16_t out_slot;     /* the other endpoint's number there */
+	uint32_t out_slots;    /* our own and that, as frames that go there have them */
+	bool introduced;       /* it knows of us there */
 	struct rvcm_list of_out, of_blocked, of_confirms; /* out's */
 
 	struct rvcm_conn *in; /* NULL: none */
@@ -128,8 +129,8 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost);
 void rvcm_path_lose(struct rvcm_path_full *path, enum rvcm_status status);
 /* Tell those that are owed it, as far as there is credit. */
 void rvcm_path_tell_ready(struct rvcm_conn *conn);
-/* The path whose messages come from that conn with these numbers, or NULL. */
-struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
+/* The path whose messages come from that conn with these numbers (rvcm_wire_slots), or NULL. */
+struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint32_t slots);
 
 /* -- meet.c: endpoints that meet and part -- */
 

@@ -57,7 +57,7 @@ static inline void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link
 		received_otherwise(dev, link, wc);
 	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
 	else if (!(conn->failing || conn->failed))
-		rvcm_rx_message(conn, wc->data, wc->length, wc->flags & RVCM_DEV_WC_PLACED);
+		rvcm_rx_message(conn, wc->data, wc->length);
 	dev->dev->ops->rx_release(dev->pool, wc->rx);
 }
 
@@ -66,13 +66,13 @@ int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
 	struct rvcm_dev_wc wc[BATCH];
 	int n = dev->dev->ops->cq_poll(dev->cq, wc, BATCH);
 
-	for (int i = 0; i < n; i++) {
-		struct rvcm_link *link = wc[i].qp_ctx;
+	for (const struct rvcm_dev_wc *w = wc; w < wc + n; w++) {
+		struct rvcm_link *link = w->qp_ctx;
 
-		if (wc[i].op >= RVCM_DEV_OP_RECV)
-			received(dev, link, &wc[i]);
+		if (w->op >= RVCM_DEV_OP_RECV)
+			received(dev, link, w);
 		else
-			sent(link, &wc[i]);
+			sent(link, w);
 	}
 	return n > 0 ? n : 0;
 }

@@ -4,6 +4,7 @@
 
 #include "conn/hold.h"
 #include "conn/path.h"
+#include "conn/tx.h"
 
 int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,
 		    const struct rvcm_path_read *op)
@@ -61,6 +62,7 @@ static int post_piece(struct rvcm_conn *conn, struct rvcm_read *read)
 	read->posted += sge.length;
 	read->pieces++;
 	conn->reads_inflight++;
+	conn->link->room--;
 	return 0;
 }
 
@@ -113,6 +115,7 @@ void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status)
 
 	read->pieces--;
 	conn->reads_inflight--;
+	conn->link->room++;
 	if (status != RVCM_STATUS_OK) {
 		rvcm_list_del(&read->node);
 		rvcm_list_add_tail(&conn->reads_lost, &read->node);

@@ -26,13 +26,25 @@ static void grow(struct rvcm_conn *conn)
 	conn->rx_window += want;
 }
 
+/* Messages of the window that is granted and that nothing has told the peer of. */
+static inline uint32_t used(const struct rvcm_conn *conn)
+{
+	return conn->rx_next - conn->rx_acked;
+}
+
+/* Is less than half of it used up, with the next one? */
+static inline bool has_half_a_window(const struct rvcm_conn *conn)
+{
+	return 2 * (used(conn) + 1) < conn->rx_window;
+}
+
 /*
  * Half of the window is used up and nothing of ours carried the acknowledgement: send one by
  * itself, and as the peer evidently has much to say, grant it more.
  */
-static __attribute__((noinline)) void owe_ack(struct rvcm_conn *conn)
+static void account(struct rvcm_conn *conn)
 {
-	if (conn->ack_due)
+	if (conn->ack_due || has_half_a_window(conn))
 		return;
 	if (conn->rx_window < conn->carrier->attr.window_max)
 		grow(conn);
@@ -40,65 +52,51 @@ static __attribute__((noinline)) void owe_ack(struct rvcm_conn *conn)
 	rvcm_conn_schedule(conn);
 }
 
-static inline void account(struct rvcm_conn *conn)
+static void receive_meeting(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			    size_t bytes)
 {
-	if (2 * (conn->rx_next - conn->rx_acked) >= conn->rx_window)
-		owe_ack(conn);
+	const char *why = rvcm_meet_frame(conn, frame, (const uint8_t *)(frame + 1), bytes);
+
+	if (why)
+		malformed(conn, why);
 }
 
-/* The path of the message: of those that have so many, the one whose message was the last? */
-static inline struct rvcm_path_full *heard(struct rvcm_conn *conn,
-					   const struct rvcm_wire_frame *frame)
+static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes)
 {
-	struct rvcm_path_full *path = conn->last_in;
-
-	if (path && path->in_slots == rvcm_wire_slots(frame))
-		return path;
-	return rvcm_path_heard(conn, rvcm_le16_get(frame->src_slot),
-			       rvcm_le16_get(frame->dst_slot));
-}
-
-static inline void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
-				size_t bytes, bool placed)
-{
-	const struct rvcm_conn_rx rx = {
-		.data = (const uint8_t *)(frame + 1),
-		.bytes = bytes,
-		.placed = placed,
-	};
-	struct rvcm_path_full *path = heard(conn, frame);
+	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
+	struct rvcm_path_full *path = rvcm_path_heard(conn, rvcm_wire_slots(frame));
 
 	if (!path) { /* its endpoint has closed, which the peer does not know yet */
 		rvcm_stat_inc(&conn->carrier->stats.rx_strays);
 		return;
 	}
 	path->implied = false;
-	path->placing = false;
 	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
-	conn->carrier->attr.sink->recv(conn->carrier->attr.sink_ctx, &path->pub, &rx);
+	if (path->placing) {
+		path->placing = false;
+		attr->sink->placed(attr->sink_ctx, &path->pub, (const uint8_t *)(frame + 1), bytes);
+		return;
+	}
+	attr->sink->recv(attr->sink_ctx, &path->pub, (const uint8_t *)(frame + 1), bytes);
 }
 
 static void receive_numbered(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
-			     size_t bytes, bool placed)
+			     size_t bytes)
 {
-	const char *why = NULL;
-
 	if (conn->peer_bye) {
 		malformed(conn, "a message behind BYE");
 		return;
 	}
-	if (conn->rx_next - conn->rx_acked >= conn->rx_window) {
+	if (used(conn) >= conn->rx_window) {
 		malformed(conn, "more messages than it has credit for");
 		return;
 	}
+	account(conn);
 	conn->rx_next++;
 	if (frame->kind == RVCM_WIRE_DATA)
-		receive_data(conn, frame, bytes, placed);
+		receive_data(conn, frame, bytes);
 	else
-		why = rvcm_meet_frame(conn, frame, (const uint8_t *)(frame + 1), bytes);
-	if (why)
-		malformed(conn, why);
-	account(conn);
+		receive_meeting(conn, frame, bytes);
 }
 
 static bool is_numbered(const struct rvcm_wire_frame *frame)
@@ -107,8 +105,7 @@ static bool is_numbered(const struct rvcm_wire_frame *frame)
 	       (frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED);
 }
 
-static __attribute__((noinline)) void receive_control(struct rvcm_conn *conn,
-						      const struct rvcm_wire_frame *frame)
+static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
 {
 	switch (frame->kind) {
 	case RVCM_WIRE_ACK:
@@ -153,8 +150,17 @@ static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn
 	return true;
 }
 
+#define LIES "acknowledges what was not sent"
+
+/* Does somebody wait for credit, or for an acknowledgement? */
+static inline bool is_awaited(const struct rvcm_conn *conn)
+{
+	return !rvcm_list_empty(&conn->blocked) || !rvcm_list_empty(&conn->owed) ||
+	       conn->confirm_wanted || conn->confirm_asking;
+}
+
 /* Is the frame the next one, and is what it acknowledges what was sent? */
-static inline bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
+static bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
 {
 	/* A link is ordered and loses nothing: every frame says the number that is expected. */
 	if (rvcm_le32_get(frame->seq) != conn->rx_next) {
@@ -162,18 +168,20 @@ static inline bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_f
 		return false;
 	}
 	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
-		malformed(conn, "acknowledges what was not sent");
+		malformed(conn, LIES);
 		return false;
 	}
-	if (!(rvcm_list_empty(&conn->blocked) && rvcm_list_empty(&conn->owed)) &&
-	    conn->tx_seq != conn->tx_limit)
+	if (!is_awaited(conn))
+		return true;
+	if (conn->tx_seq != conn->tx_limit)
 		rvcm_conn_schedule(conn);
-	if (conn->confirm_wanted || conn->confirm_asking)
-		rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
+	rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
 	return true;
 }
 
-void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, bool placed)
+/* Any frame, by the rules. */
+static __attribute__((noinline)) void receive_any(struct rvcm_conn *conn, const uint8_t *data,
+						  size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
 
@@ -190,9 +198,45 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, 
 	if (!take_numbers(conn, frame))
 		return;
 	if (is_numbered(frame))
-		receive_numbered(conn, frame, bytes - sizeof(*frame), placed);
+		receive_numbered(conn, frame, bytes - sizeof(*frame));
 	else
 		receive_control(conn, frame);
+}
+
+/*
+ * Is it what nearly every frame is: the next message on the path whose message was the last, with
+ * credit to spare, and does nobody wait for what it acknowledges? (As TCP predicts headers.)
+ */
+static inline bool is_usual(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			    size_t bytes)
+{
+	const struct rvcm_path_full *path = conn->last_in;
+
+	return bytes >= sizeof(*frame) && frame->kind == RVCM_WIRE_DATA && frame->flags == 0 &&
+	       conn->hello_seen && !conn->peer_bye && rvcm_le32_get(frame->seq) == conn->rx_next &&
+	       has_half_a_window(conn) && !is_awaited(conn) && path &&
+	       path->in_slots == rvcm_wire_slots(frame) && !path->placing;
+}
+
+/* What receive_any does of it, then. */
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
+{
+	const struct rvcm_wire_frame *frame = (const void *)data;
+	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
+	struct rvcm_path_full *path = conn->last_in;
+
+	if (!is_usual(conn, frame, bytes)) {
+		receive_any(conn, data, bytes);
+		return;
+	}
+	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
+		malformed(conn, LIES);
+		return;
+	}
+	conn->rx_next++;
+	path->implied = false;
+	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
+	attr->sink->recv(attr->sink_ctx, &path->pub, data + sizeof(*frame), bytes - sizeof(*frame));
 }
 
 /*
@@ -206,19 +250,15 @@ void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 	struct rvcm_dev_qp *qp = conn->link->qp;
 	struct rvcm_conn_place place;
 	struct rvcm_path_full *path;
-	struct rvcm_conn_rx head;
 
 	if (bytes < sizeof(*frame) || frame->kind != RVCM_WIRE_DATA || !conn->hello_seen ||
 	    conn->peer_bye || rvcm_le32_get(frame->seq) != conn->rx_next)
 		return;
-	path = heard(conn, frame);
+	path = rvcm_path_heard(conn, rvcm_wire_slots(frame));
 	if (!path || path->slot->closing || path->down_due)
 		return;
-	head = (struct rvcm_conn_rx) {
-		.data = data + sizeof(*frame),
-		.bytes = bytes - sizeof(*frame),
-	};
-	path->placing = attr->sink->place(attr->sink_ctx, &path->pub, &head, &place);
+	path->placing = attr->sink->place(attr->sink_ctx, &path->pub, data + sizeof(*frame),
+					  bytes - sizeof(*frame), &place);
 	if (path->placing)
 		qp->dev->ops->rx_place(qp, sizeof(*frame) + place.offset, place.pieces, place.n);
 }

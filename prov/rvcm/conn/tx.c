@@ -32,20 +32,6 @@ static inline void stamp(struct rvcm_conn *conn, struct rvcm_buf *buf)
 	conn->ack_due = false;
 }
 
-/*
- * The device is never asked for more than its queue holds: an acknowledgement may well arrive
- * before the completion of what it acknowledges, and credit alone would then send too much.
- */
-static inline bool is_full(const struct rvcm_conn *conn, const struct rvcm_link *link)
-{
-	return link->posted - link->completed + conn->reads_inflight >= link->sq_depth;
-}
-
-bool rvcm_tx_full(const struct rvcm_link *link)
-{
-	return is_full(link->conn, link);
-}
-
 void rvcm_tx_prepare(struct rvcm_link *link)
 {
 	link->inline_bytes_max = link->qp->dev->attr.inline_bytes_max;
@@ -78,29 +64,29 @@ static __attribute__((noinline)) int post_memory(struct rvcm_link *link, struct 
 }
 
 /*
- * Hand the frame to the device; hold: with what follows. -EAGAIN: its queue is full. Of link->wr
- * only what differs from frame to frame is written, and what is there serves for those that are
- * short enough for the device to copy.
+ * Hand the frame to the device; hold: with what follows; lends: it has a tail. -EAGAIN: its queue
+ * is full. Of link->wr only what differs from frame to frame is written, and what is there serves
+ * for those that are short enough for the device to copy.
  */
 static inline __attribute__((always_inline)) int post(struct rvcm_conn *conn, struct rvcm_buf *buf,
-						      bool hold)
+						      bool hold, bool lends)
 {
 	uint32_t flags = RVCM_DEV_WR_SOLICITED | RVCM_DEV_WR_INLINE;
 	struct rvcm_link *link = conn->link;
 	int rc;
 
-	if (is_full(conn, link))
+	if (rvcm_tx_full(link))
 		return -EAGAIN;
 	stamp(conn, buf);
 	link->sge.addr = buf->frame;
 	link->sge.length = buf->bytes;
 	link->wr.wr_id = (link->posted + 1) << 1;
-	if (hold && !buf->tail.bytes)
+	if (hold && !lends)
 		flags |= RVCM_DEV_WR_MORE;
-	if (buf->signalled || link->unsignalled + 1 >= link->signal_every)
+	if (buf->signalled || link->until_signal == 1)
 		flags |= RVCM_DEV_WR_SIGNALED;
 	link->wr.flags = flags;
-	if (buf->bytes <= link->inline_bytes_max && !buf->tail.bytes)
+	if (buf->bytes <= link->inline_bytes_max && !lends)
 		rc = link->qp->dev->ops->post(link->qp, &link->wr);
 	else
 		rc = post_memory(link, buf);
@@ -111,14 +97,18 @@ static inline __attribute__((always_inline)) int post(struct rvcm_conn *conn, st
 	else if (conn->held)
 		rvcm_hold_drop(conn);
 	link->posted++;
-	link->unsignalled = flags & RVCM_DEV_WR_SIGNALED ? 0 : link->unsignalled + 1;
+	link->room--;
+	if (flags & RVCM_DEV_WR_SIGNALED)
+		link->until_signal = link->signal_every;
+	else
+		link->until_signal--;
 	return 0;
 }
 
 static __attribute__((noinline)) int post_apart(struct rvcm_conn *conn, struct rvcm_buf *buf,
 						bool hold)
 {
-	return post(conn, buf, hold);
+	return post(conn, buf, hold, buf->tail.bytes != 0);
 }
 
 /* Any error but a full queue means that the QP has failed; the device says so by itself too. */
@@ -144,14 +134,12 @@ static __attribute__((noinline)) void put_off(struct rvcm_conn *conn, struct rvc
 	post_failed(conn, rc);
 }
 
-static inline __attribute__((always_inline)) void commit(struct rvcm_conn *conn,
-							 struct rvcm_buf *buf,
-							 enum rvcm_wire_kind kind, uint16_t src,
-							 uint16_t dst, size_t bytes,
-							 enum rvcm_path_when when, bool signalled)
+/* Give the frame, reserved and of so many bytes, its number, and all that can be known by now. */
+static inline struct rvcm_buf *number(struct rvcm_conn *conn, enum rvcm_wire_kind kind,
+				      uint32_t slots, size_t bytes, bool signalled)
 {
+	struct rvcm_buf *buf = conn->reserved;
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
-	int rc = -EAGAIN;
 
 	conn->reserved = NULL;
 	buf->bytes = (uint32_t)(bytes + sizeof(*frame));
@@ -159,16 +147,21 @@ static inline __attribute__((always_inline)) void commit(struct rvcm_conn *conn,
 	buf->signalled = signalled;
 	buf->held = true;
 	buf->inuse = false;
-	buf->seq = conn->tx_seq++;
 	frame->kind = (uint8_t)kind;
 	frame->flags = 0;
-	rvcm_le32_put(frame->seq, buf->seq);
-	rvcm_le16_put(frame->src_slot, src);
-	rvcm_le16_put(frame->dst_slot, dst);
-	if (!conn->pending.first)
-		rc = post(conn, buf,
-			  when == RVCM_PATH_MORE ||
-				  (when == RVCM_PATH_SOON && rvcm_hold_may(conn, bytes)));
+	rvcm_le32_put(frame->seq, conn->tx_seq++);
+	rvcm_wire_slots_put(frame, slots);
+	return buf;
+}
+
+/* Post it behind those that are posted already. */
+static inline __attribute__((always_inline)) void send(struct rvcm_conn *conn, struct rvcm_buf *buf,
+						       enum rvcm_path_when when, bool lends)
+{
+	bool hold = when == RVCM_PATH_MORE ||
+		    (when == RVCM_PATH_SOON && rvcm_hold_may(conn, buf->bytes));
+	int rc = conn->pending.first ? -EAGAIN : post(conn, buf, hold, lends);
+
 	if (rc == 0)
 		rvcm_buf_queue_add(&conn->replay, buf);
 	else
@@ -179,30 +172,33 @@ void rvcm_tx_commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t s
 		    size_t bytes, enum rvcm_path_when when)
 {
 	/* The completion of END vouches for all that was sent before. */
-	commit(conn, conn->reserved, kind, src, dst, bytes, when, kind == RVCM_WIRE_END);
+	bool signalled = kind == RVCM_WIRE_END;
+	uint32_t slots = rvcm_wire_slots_of(src, dst);
+
+	send(conn, number(conn, kind, slots, bytes, signalled), when, false);
+}
+
+static inline struct rvcm_buf *number_data(struct rvcm_path_full *path, size_t bytes,
+					   bool signalled)
+{
+	rvcm_stat_inc(&path->tx->carrier->stats.tx_messages);
+	return number(path->tx, RVCM_WIRE_DATA, path->out_slots, bytes, signalled);
 }
 
 void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when when)
 {
-	struct rvcm_conn *conn = path->tx;
-
-	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
-	commit(conn, conn->reserved, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes,
-	       when, false);
+	send(path->tx, number_data(path, bytes, false), when, false);
 }
 
 void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct rvcm_path_tail *tail)
 {
-	struct rvcm_conn *conn = path->tx;
-	struct rvcm_buf *buf = conn->reserved;
 	bool signalled = true; /* its owner waits for the completion */
+	struct rvcm_buf *buf = number_data(path, bytes, signalled);
 
-	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
 	buf->tail = *tail;
 	buf->path = path;
 	path->tails++;
-	commit(conn, buf, RVCM_WIRE_DATA, path->slot->number, path->out_slot, bytes, RVCM_PATH_NOW,
-	       signalled);
+	send(path->tx, buf, RVCM_PATH_NOW, true);
 }
 
 /* slots: what is in their place. */
@@ -302,6 +298,7 @@ static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 
 void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 {
+	link->room += (uint32_t)(ordinal - link->completed);
 	give_back(link, ordinal, true);
 }
 

@@ -5,6 +5,16 @@
 
 #include "conn/conn_impl.h"
 
+/*
+ * Is the device's send queue full? It is never asked for more than its queue holds: an
+ * acknowledgement may well arrive before the completion of what it acknowledges, and credit alone
+ * would then send too much.
+ */
+static inline bool rvcm_tx_full(const struct rvcm_link *link)
+{
+	return link->room == 0;
+}
+
 /* Give the buffer back if neither replay nor the device needs it. */
 static inline void rvcm_tx_release(struct rvcm_buf *buf)
 {

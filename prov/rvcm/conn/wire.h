@@ -116,6 +116,12 @@ static inline uint32_t rvcm_wire_slots_of(uint16_t src, uint16_t dst)
 	return src | (uint32_t)dst << 16;
 }
 
+static inline void rvcm_wire_slots_put(struct rvcm_wire_frame *frame, uint32_t slots)
+{
+	rvcm_le16_put(frame->src_slot, (uint16_t)slots);
+	rvcm_le16_put(frame->dst_slot, (uint16_t)(slots >> 16));
+}
+
 static inline uint32_t rvcm_wire_slots(const struct rvcm_wire_frame *frame)
 {
 	return rvcm_wire_slots_of(rvcm_le16_get(frame->src_slot), rvcm_le16_get(frame->dst_slot));

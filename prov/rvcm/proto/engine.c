@@ -40,18 +40,25 @@ static void ready(void *ctx, struct rvcm_path *path)
 		rvcm_peer_flush(path->user);
 }
 
-static void recv(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *rx)
+static void recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
 {
 	(void)ctx;
 	if (path->user)
-		rvcm_recv_message(path->user, rx);
+		rvcm_recv_message(path->user, data, bytes);
 }
 
-static bool place(void *ctx, struct rvcm_path *path, const struct rvcm_conn_rx *head,
+static bool place(void *ctx, struct rvcm_path *path, const uint8_t *head, size_t head_bytes,
 		  struct rvcm_conn_place *place)
 {
 	(void)ctx;
-	return path->user && rvcm_lend_place(path->user, head, place);
+	return path->user && rvcm_lend_place(path->user, head, head_bytes, place);
+}
+
+static void placed(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
+{
+	(void)ctx;
+	if (path->user)
+		rvcm_recv_placed(path->user, data, bytes);
 }
 
 static void sent(void *ctx, struct rvcm_path *path, void *cookie)
@@ -87,6 +94,7 @@ static const struct rvcm_conn_sink sink = {
 	.ready = ready,
 	.recv = recv,
 	.place = place,
+	.placed = placed,
 	.sent = sent,
 	.confirmed = confirmed,
 	.read_done = read_done,

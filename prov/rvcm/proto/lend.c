@@ -78,21 +78,21 @@ static struct rvcm_recv *take(struct rvcm_peer *peer, const struct rvcm_parse *m
 	return rvcm_recv_of(found);
 }
 
-bool rvcm_lend_place(struct rvcm_peer *peer, const struct rvcm_conn_rx *head,
+bool rvcm_lend_place(struct rvcm_peer *peer, const uint8_t *head, size_t head_bytes,
 		     struct rvcm_conn_place *place)
 {
 	struct rvcm_parse msg;
 	struct rvcm_recv *recv;
 
-	if (peer->placing || peer->ep->closing ||
-	    rvcm_parse_message(head->data, head->bytes, &msg) || msg.op != RVCM_MESSAGE_EAGER)
+	if (peer->placing || peer->ep->closing || rvcm_parse_message(head, head_bytes, &msg) ||
+	    msg.op != RVCM_MESSAGE_EAGER)
 		return false;
 	recv = take(peer, &msg);
 	if (!recv)
 		return false;
 	rvcm_recv_bind(recv, peer, msg.flags, msg.tag, msg.data, 0);
 	peer->placing = recv;
-	place->offset = (size_t)(msg.payload - head->data);
+	place->offset = (size_t)(msg.payload - head);
 	place->n = recv->n_iov;
 	for (uint32_t i = 0; i < recv->n_iov; i++)
 		place->pieces[i] = (struct rvcm_dev_sge) { .addr = recv->iov[i].addr,
@@ -104,7 +104,7 @@ void rvcm_lend_placed(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_recv *recv = peer->placing;
 
-	assert(recv); /* conn.h: placed only after place */
+	assert(recv); /* conn.h: only after place */
 	peer->placing = NULL;
 	recv->length = msg->length;
 	rvcm_stat_inc(&peer->ep->stats.rx_placed);

@@ -252,7 +252,9 @@ void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why);
 struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
 int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
 /* A message of the peer. */
-void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx);
+void rvcm_recv_message(struct rvcm_peer *peer, const uint8_t *data, size_t bytes);
+/* One that lend.c has had placed. */
+void rvcm_recv_placed(struct rvcm_peer *peer, const uint8_t *data, size_t bytes);
 /* Give a held message, which is not in the matcher any more, to a receive that is not either. */
 void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held);
 /* Note whose message it got. */
@@ -331,7 +333,7 @@ int rvcm_lend(struct rvcm_send *send);
 /* The payload is its owner's again. */
 void rvcm_lend_back(struct rvcm_send *send);
 /* As sink->place of conn.h. */
-bool rvcm_lend_place(struct rvcm_peer *peer, const struct rvcm_conn_rx *head,
+bool rvcm_lend_place(struct rvcm_peer *peer, const uint8_t *head, size_t head_bytes,
 		     struct rvcm_conn_place *place);
 /* The message is there, and so is its payload. */
 void rvcm_lend_placed(struct rvcm_peer *peer, const struct rvcm_parse *msg);

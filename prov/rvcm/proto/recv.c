@@ -253,32 +253,40 @@ static void refuse(struct rvcm_peer *peer, const char *why)
 }
 
 /* Any message, by the rules; its receive, if it has one, is not looked for yet. */
-static __attribute__((noinline)) void take_any(struct rvcm_peer *peer,
-					       const struct rvcm_conn_rx *rx)
+static __attribute__((noinline)) void take_any(struct rvcm_peer *peer, const uint8_t *data,
+					       size_t bytes)
 {
 	struct rvcm_parse msg;
-	const char *why = rvcm_parse_message(rx->data, rx->bytes, &msg);
+	const char *why = rvcm_parse_message(data, bytes, &msg);
 
-	if (!why && rx->placed)
-		rvcm_lend_placed(peer, &msg);
-	else if (!why)
+	if (!why)
 		why = handlers[msg.op](peer, &msg);
 	if (why)
 		refuse(peer, why);
 }
 
 /* A plain one whose receive is none, or not so plain. */
-static __attribute__((noinline)) void take_found(struct rvcm_peer *peer,
-						 const struct rvcm_conn_rx *rx,
-						 struct rvcm_match_recv *found)
+static __attribute__((noinline)) void take_found(struct rvcm_peer *peer, const uint8_t *data,
+						 size_t bytes, struct rvcm_match_recv *found)
 {
 	struct rvcm_parse msg;
-	const char *why = rvcm_parse_message(rx->data, rx->bytes, &msg);
+	const char *why = rvcm_parse_message(data, bytes, &msg);
 
 	if (!why)
 		why = give(peer, &msg, found);
 	if (why)
 		refuse(peer, why);
+}
+
+void rvcm_recv_placed(struct rvcm_peer *peer, const uint8_t *data, size_t bytes)
+{
+	struct rvcm_parse msg;
+	const char *why = rvcm_parse_message(data, bytes, &msg);
+
+	if (why)
+		refuse(peer, why);
+	else
+		rvcm_lend_placed(peer, &msg);
 }
 
 /* What bind, place, report and free do in all, if it goes whole into one piece of memory. */
@@ -312,20 +320,20 @@ static inline void take_plain(struct rvcm_peer *peer, struct rvcm_recv *recv,
  * Nearly every message is plain, and the receive that it is for is there. A receive that is taken
  * out of the matcher was posted as it is, and is no share of another.
  */
-void rvcm_recv_message(struct rvcm_peer *peer, const struct rvcm_conn_rx *rx)
+void rvcm_recv_message(struct rvcm_peer *peer, const uint8_t *data, size_t bytes)
 {
 	struct rvcm_ep *ep = peer->ep;
 	struct rvcm_match_recv *found;
 	struct rvcm_parse_plain msg;
 
-	if (!rvcm_parse_plain(rx->data, rx->bytes, &msg) || rx->placed || ep->closing) {
-		take_any(peer, rx);
+	if (!rvcm_parse_plain(data, bytes, &msg) || ep->closing) {
+		take_any(peer, data, bytes);
 		return;
 	}
 	found = rvcm_match_arrive(rvcm_ep_match(ep, RVCM_EP_TAGGED), msg.tag, peer->source);
 	if (!found || found->stays || rvcm_recv_of(found)->n_iov != 1 ||
 	    msg.length > rvcm_recv_of(found)->room)
-		take_found(peer, rx, found);
+		take_found(peer, data, bytes, found);
 	else
 		take_plain(peer, rvcm_recv_of(found), &msg);
 }
