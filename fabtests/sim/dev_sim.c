@@ -75,6 +75,7 @@ void sim_dev_conf_init(struct sim_net *net, struct sim_dev_conf *conf, bool v6)
 	attr->qp_max = 65536;
 	attr->mr_max = 1u << 20;
 	attr->message_bytes_max = 1u << 30;
+	attr->lead_bytes = 20;
 	attr->mtu_bytes = 4096;
 	attr->numa_node = -1;
 }

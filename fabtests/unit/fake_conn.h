@@ -20,6 +20,7 @@ struct fake_net {
 	uint32_t next_key;
 
 	/* The test's. */
+	uint8_t lead_bytes;         /* of every path, from its connection on */
 	uint32_t credit;            /* messages under way per conn and direction */
 	size_t peers_take;          /* bytes of a message, if not 0; else what the sender does */
 	bool hold_connects;         /* attempts stay pending */

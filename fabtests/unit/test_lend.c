@@ -2,22 +2,27 @@
 /* Eager messages that are not copied: lent by their sender, placed by their receiver. */
 #include <string.h>
 
+#include "proto/message.h"
 #include "unit/proto_world.h"
 
-#define DONE     ((uint32_t)RVCM_EP_TAGGED | (uint32_t)RVCM_EP_COMPLETION)
-#define CTX(n)   ((void *)(uintptr_t)(0x1000 + (n)))
-#define OK       RVCM_STATUS_OK
-#define LEND     200u
-#define LONG     250u
-#define ANY      RVCM_EP_SOURCE_NONE
-#define ALL_BITS UINT64_MAX
+#define DONE        ((uint32_t)RVCM_EP_TAGGED | (uint32_t)RVCM_EP_COMPLETION)
+#define CTX(n)      ((void *)(uintptr_t)(0x1000 + (n)))
+#define OK          RVCM_STATUS_OK
+#define LEND        200u
+#define LONG        250u
+#define MESSAGE_MAX 512u
+#define ANY         RVCM_EP_SOURCE_NONE
+#define ALL_BITS    UINT64_MAX
 
 static uint8_t from[2 * LONG], to[2 * LONG];
 
-static struct world *open_world(void)
+static struct world *open_world_with(uint8_t lead_bytes)
 {
 	struct world *w = world_new();
 
+	w->net.lead_bytes = lead_bytes;
+	w->message_bytes_max = MESSAGE_MAX;
+	w->eager_bytes_max = MESSAGE_MAX;
 	w->lend_bytes_min = LEND;
 	w->net.show_heads = true;
 	world_open(w);
@@ -26,6 +31,11 @@ static struct world *open_world(void)
 	world_fill(from, sizeof(from), 1);
 	memset(to, 0, sizeof(to));
 	return w;
+}
+
+static struct world *open_world(void)
+{
+	return open_world_with(0);
 }
 
 static void send_one(struct world *w, size_t bytes)
@@ -79,6 +89,62 @@ static void the_memory_comes_back_when_the_device_says_so(void **state)
 	world_run(w);
 	world_expect(w, 0, CTX(1), OK, 0);
 	world_close(w);
+}
+
+/* Where the payload of the last lent message began, and that there were zeros before it. */
+static void note_begin(void *ctx, const struct rvcm_path *path, const uint8_t *data, size_t bytes)
+{
+	const struct rvcm_message_hdr *hdr = (const void *)data;
+	size_t at = sizeof(*hdr) + (hdr->flags & RVCM_MESSAGE_CQ_DATA ? 8u : 0u);
+
+	(void)path;
+	assert_int_equal(hdr->op, RVCM_MESSAGE_EAGER);
+	for (size_t i = 0; i < hdr->pad; i++)
+		assert_int_equal(data[at + i], 0);
+	at += hdr->pad;
+	assert_memory_equal(data + at, from, bytes - at);
+	*(size_t *)ctx = at;
+}
+
+static void send_aligned(uint8_t lead_bytes, uint32_t flags, size_t bytes, size_t begin)
+{
+	struct world *w = open_world_with(lead_bytes);
+	const struct rvcm_ep_iov iov = { from, bytes };
+	const struct rvcm_ep_tx tx = { .peer = w->nodes[0].peers[1],
+				       .iov = &iov,
+				       .n_iov = 1,
+				       .flags = DONE | flags,
+				       .tag = 1,
+				       .data = 0x1122334455667788,
+				       .op_context = CTX(1) };
+	size_t at = 0;
+
+	w->net.tap = note_begin;
+	w->net.tap_ctx = &at;
+	receive_one(w, sizeof(to));
+	assert_int_equal(rvcm_ep_send(w->nodes[0].ep, &tx), 0);
+	world_run(w);
+	world_expect(w, 0, CTX(1), OK, 0);
+	world_expect(w, 1, CTX(2), OK, bytes);
+	world_check(to, bytes, 1);
+	assert_int_equal(stats_of(w, 1).rx_placed, 1);
+	assert_int_equal(at, begin);
+	w->net.tap = NULL;
+	world_close(w);
+}
+
+/* With what the device puts before it the header is 64 bytes long, or a multiple of that. */
+static void payloads_begin_at_a_multiple_of_64(void **state)
+{
+	(void)state;
+	send_aligned(0, 0, LONG, 16);
+	send_aligned(36, 0, LONG, 64 - 36);
+	send_aligned(36, RVCM_EP_CQ_DATA, LONG, 64 - 36);
+	send_aligned(48, 0, LONG, 64 - 48);
+	send_aligned(49, 0, LONG, 128 - 49);
+	send_aligned(100, RVCM_EP_CQ_DATA, LONG, 128 - 100);
+	send_aligned(36, 0, MESSAGE_MAX - (64 - 36), 64 - 36);
+	send_aligned(36, 0, MESSAGE_MAX - (64 - 36) + 1, 16); /* longer than a message may be */
 }
 
 /* Shorter, injected, or in pieces: copied, and over at once. */
@@ -256,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_one_is_lent_and_placed),
 		cmocka_unit_test(the_memory_comes_back_when_the_device_says_so),
+		cmocka_unit_test(payloads_begin_at_a_multiple_of_64),
 		cmocka_unit_test(others_are_copied),
 		cmocka_unit_test(it_waits_for_credit),
 		cmocka_unit_test(memory_that_cannot_be_registered_is_an_error),

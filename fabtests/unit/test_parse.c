@@ -15,6 +15,11 @@ static const uint8_t eager[] = {
 	'a', 'b', 'c',
 };
 
+static const uint8_t padded[] = {
+	1, 1, 5, 0, 0, 0,   0,   0, 1, 2, 3, 4, 5, 6, 7, 8, /* tagged */
+	0, 9, 0, 0, 7, 'x', 'y',
+};
+
 static const uint8_t rts[] = {
 	2,   1,   0,   0,   5,   0,   0,   1,   1, 0, 0, 0, 0, 0, 0, 0, /* op_id, tag */
 	0,   1,   0,   0,   0,   0,   0,   0,   2, 0, 0, 0, 0, 0, 0, 0, /* length, rails */
@@ -34,9 +39,9 @@ static const struct {
 	size_t n;
 	size_t n_min; /* a prefix that long or longer is a message too */
 } good[] = {
-	{ eager, sizeof(eager), 24 },      { rts, sizeof(rts), sizeof(rts) },
-	{ fin, sizeof(fin), sizeof(fin) }, { off, sizeof(off), sizeof(off) },
-	{ on, sizeof(on), sizeof(on) },
+	{ eager, sizeof(eager), 24 },      { padded, sizeof(padded), 21 },
+	{ rts, sizeof(rts), sizeof(rts) }, { fin, sizeof(fin), sizeof(fin) },
+	{ off, sizeof(off), sizeof(off) }, { on, sizeof(on), sizeof(on) },
 };
 
 static void fields_are_read(void **state)
@@ -51,6 +56,10 @@ static void fields_are_read(void **state)
 	assert_int_equal(out.data, 0x0100000000000009);
 	assert_int_equal(out.length, 3);
 	assert_ptr_equal(out.payload, eager + 24);
+
+	assert_null(rvcm_parse_message(padded, sizeof(padded), &out));
+	assert_int_equal(out.length, 2);
+	assert_ptr_equal(out.payload, padded + 21);
 
 	assert_null(rvcm_parse_message(rts, sizeof(rts), &out));
 	assert_int_equal(out.op, RVCM_MESSAGE_RTS);
@@ -83,11 +92,12 @@ static void an_unknown_status_is_general(void **state)
 	assert_int_equal(out.status, RVCM_STATUS_GENERAL);
 }
 
-/* What is called plain is what the whole parser makes of it, and all that is plain is. */
+/* What is called plain is what the whole parser makes of it, and all that is plain is: unpadded. */
 static void check_plain(const uint8_t *bytes, size_t n, const struct rvcm_parse *whole)
 {
 	struct rvcm_parse_plain plain;
-	bool is = whole && whole->op == RVCM_MESSAGE_EAGER && whole->flags & RVCM_MESSAGE_TAGGED;
+	bool is = whole && whole->op == RVCM_MESSAGE_EAGER && whole->flags & RVCM_MESSAGE_TAGGED &&
+		  !whole->pad;
 
 	assert_int_equal(rvcm_parse_plain(bytes, n, &plain), is);
 	if (!is)

@@ -215,6 +215,54 @@ static void a_ready_to_receive_frame_is_passed_over(void **state)
 	soft_peer_close(&p);
 }
 
+#define SEGMENT (65472u) /* as we cut */
+
+/* What the device sends of a SEND in three segments, with that much in the last. */
+static void three_segments(bool own_kind, uint32_t last, size_t filler)
+{
+	const struct soft_peer_conf conf = { .pool = true, .own_kind = own_kind };
+	static const uint8_t empty[8] = { 0 };
+	static uint8_t data[3 * SEGMENT], got[SEGMENT + 24];
+	const size_t bytes[] = { SEGMENT, SEGMENT, last };
+	struct rvcm_soft_wire_hdr hdr;
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+	uint16_t term;
+
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &conf);
+	soft_peer_go(&p);
+	soft_peer_fill(data, sizeof(data), 3);
+	mr = soft_peer_reg(&p, data, sizeof(data), 0);
+	assert_int_equal(soft_peer_post(&p, RVCM_DEV_OP_SEND, 1, data, 2 * SEGMENT + last, mr, 0),
+			 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		size_t before = i == 0 ? 0 : i == 1 ? own_kind * sizeof(empty) : filler;
+
+		soft_peer_read(&p, got, before);
+		assert_memory_equal(got, empty, before);
+		soft_peer_read(&p, got, 2 + 18 + bytes[i] + 4);
+		assert_int_equal(rvcm_soft_mpa_header_decode(got), 18 + bytes[i]);
+		assert_int_equal(rvcm_soft_wire_decode(got + 2, 18, &hdr, &term), 18);
+		assert_int_equal(hdr.mo, i * SEGMENT);
+		assert_int_equal(hdr.last, i == 2);
+		assert_memory_equal(got + 20, data + (size_t)i * SEGMENT, bytes[i]);
+	}
+	assert_int_equal(soft_peer_wc(&p).status, RVCM_STATUS_OK);
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
+/* To our own kind 32 bytes are between long payloads, with the help of a frame of no length. */
+static void payloads_keep_their_alignment(void **state)
+{
+	(void)state;
+	three_segments(false, SEGMENT, 0);
+	three_segments(true, SEGMENT, 8);
+	three_segments(true, 16384, 8);
+	three_segments(true, 16380, 0);
+}
+
 /* -- parking -------------------------------------------------------------------------------- */
 
 static void messages_are_parked_and_a_read_passes(const struct soft_peer_conf *conf)
@@ -486,6 +534,7 @@ int main(void)
 		cmocka_unit_test(many_messages_in_one_piece_are_held),
 		cmocka_unit_test(immediate_data_tells_of_the_write_before_it),
 		cmocka_unit_test(a_ready_to_receive_frame_is_passed_over),
+		cmocka_unit_test(payloads_keep_their_alignment),
 		cmocka_unit_test(parked_messages_let_a_read_pass),
 		cmocka_unit_test(a_full_park_stops_reading),
 		cmocka_unit_test(the_end_waits_for_parked_messages),

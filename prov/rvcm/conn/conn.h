@@ -47,8 +47,9 @@ struct rvcm_path {
 	uint16_t slot;         /* our endpoint */
 	uint16_t dev;          /* index of link 0's device, valid while up */
 	bool up;
-	uint16_t read_dev; /* where what is read into is to be registered: since its message */
-	bool exposed;      /* the caller's, before unlisten: the peer may be reading our memory */
+	uint8_t lead_bytes; /* before a message in the device's stream, while up; 0 = it has none */
+	uint16_t read_dev;  /* where what is read into is to be registered: since its message */
+	bool exposed;       /* the caller's, before unlisten: the peer may be reading our memory */
 };
 
 /* Why a path went down. */

@@ -140,6 +140,13 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 	}
 }
 
+static uint8_t lead_bytes(const struct rvcm_conn *conn)
+{
+	uint8_t bytes = conn->carrier->devs[conn->dev].dev->attr.lead_bytes;
+
+	return bytes ? bytes + (uint8_t)sizeof(struct rvcm_wire_frame) : 0;
+}
+
 void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
 		    bool known)
 {
@@ -151,6 +158,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->out_slots = rvcm_wire_slots_of(path->slot->number, peer_slot);
 	path->introduced = known;
 	path->pub.dev = conn->dev;
+	path->pub.lead_bytes = lead_bytes(conn);
 	path->pub.up = conn->up;
 	path->tx = conn->up && known ? conn : NULL;
 	rvcm_list_add_tail(&conn->outs, &path->of_out);

@@ -58,8 +58,9 @@ struct rvcm_dev_attr {
 	uint32_t qp_max;
 	uint32_t mr_max;
 	uint64_t message_bytes_max; /* longest SEND, WRITE or READ; longer ones are cut by conn */
-	bool pool_waits; /* what finds a pool empty waits in the stream: no receive is used up by
-			    what has arrived and was not polled */
+	bool pool_waits;    /* what finds a pool empty waits in the stream: no receive is used up by
+			       what has arrived and was not polled */
+	uint8_t lead_bytes; /* of the stream, before a SEND's first byte; 0 = there is no stream */
 	uint32_t mtu_bytes;
 	uint64_t link_bits_per_s; /* 0 = unknown */
 	int numa_node;            /* -1 = unknown */

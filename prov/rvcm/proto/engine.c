@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES +
 	       "every peer takes it");
 
 /* What tells where an eager message belongs. */
-#define HEAD_BYTES (sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES)
+#define HEAD_BYTES (sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES + RVCM_MESSAGE_PAD_MAX)
 
 static void incoming(void *ctx, struct rvcm_path *path)
 {

@@ -7,6 +7,11 @@
  * shown the header before the payload has come; if a receive is there that matches, it takes the
  * message now, and the payload goes straight into its memory. It completes when the message is
  * whole, or when the peer is lost. Neither side knows what the other does.
+ *
+ * A payload from where it lies is copied by the kernel, to where the stream has come in a page of
+ * its own. That takes a tenth less time if the stream has come to a multiple of 64 bytes there, as
+ * the memory begins at one more often than not; and more than twice the time if the two differ by
+ * a few bytes. So the header is padded.
  */
 #include <assert.h>
 #include <errno.h>
@@ -36,12 +41,25 @@ static int register_piece(struct rvcm_send *send, struct rvcm_path_tail *tail)
 	return rvcm_mr_dev(send->mr, peer->path->dev, &tail->mr);
 }
 
+/* How much to put between a header of that many bytes and the payload. */
+static size_t padding(const struct rvcm_send *send, size_t bytes)
+{
+	const struct rvcm_peer *peer = send->tx.peer;
+	size_t pad = -(peer->path->lead_bytes + bytes) % RVCM_MESSAGE_ALIGN;
+
+	if (!peer->path->lead_bytes ||
+	    bytes + pad + send->length > rvcm_path_message_max(peer->path))
+		return 0;
+	return pad;
+}
+
 int rvcm_lend(struct rvcm_send *send)
 {
 	const struct rvcm_ep_tx *tx = &send->tx;
 	struct rvcm_peer *peer = tx->peer;
 	size_t bytes = rvcm_put_bytes(tx->flags);
-	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
+	size_t pad = padding(send, bytes);
+	uint8_t *buf = rvcm_path_reserve(peer->path, bytes + pad);
 	struct rvcm_path_tail tail;
 	int rc;
 
@@ -52,10 +70,11 @@ int rvcm_lend(struct rvcm_send *send)
 		rvcm_path_cancel(peer->path);
 		return rc == -EAGAIN ? -ENOMEM : rc;
 	}
-	rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
+	memset(rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data), 0, pad);
+	((struct rvcm_message_hdr *)buf)->pad = (uint8_t)pad;
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->lent, &send->node);
-	rvcm_path_commit_tail(peer->path, bytes, &tail);
+	rvcm_path_commit_tail(peer->path, bytes + pad, &tail);
 	rvcm_stat_inc(&peer->ep->stats.tx_lent);
 	return 0;
 }

@@ -3,7 +3,7 @@
  * What proto puts behind conn's frame header, wire format version 1 (RVCM_WIRE_VERSION covers
  * both). Little-endian, fixed-size, validated before use.
  *
- *   EAGER      hdr [data 8] payload            payload = the rest of the message
+ *   EAGER      hdr [data 8] [pad] payload      payload = the rest of the message
  *   RTS        hdr [data 8] rts rail...        the receiver reads, then sends FIN
  *   FIN        hdr fin                         op_id is the RTS's
  *   EAGER_OFF  hdr                             receiver's budget is used up: send RTS only
@@ -30,12 +30,17 @@ enum rvcm_message_flag {
 struct rvcm_message_hdr {
 	uint8_t op;
 	uint8_t flags;
-	uint8_t reserved[2];
+	uint8_t pad; /* EAGER: bytes before the payload that say nothing; else 0 */
+	uint8_t reserved;
 	uint8_t op_id[4]; /* RTS, FIN: the sender's operation; else 0 */
 	uint8_t tag[8];   /* 0 unless TAGGED */
 };
 
 _Static_assert(sizeof(struct rvcm_message_hdr) == 16, "message header");
+
+/* A payload that is sent from where it lies begins at a multiple of this in the stream (lend.c). */
+#define RVCM_MESSAGE_ALIGN   64u
+#define RVCM_MESSAGE_PAD_MAX (RVCM_MESSAGE_ALIGN - 1)
 
 struct rvcm_message_rts {
 	uint8_t length[8];

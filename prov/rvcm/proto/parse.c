@@ -10,6 +10,7 @@
 struct op_rules {
 	uint32_t flags; /* that may be set */
 	bool has_id;
+	uint8_t pad_max;
 	const char *(*body)(const uint8_t *body, size_t n, struct rvcm_parse *out);
 };
 
@@ -28,10 +29,10 @@ static bool take_data(const uint8_t **body, size_t *n, struct rvcm_parse *out)
 
 static const char *parse_eager(const uint8_t *body, size_t n, struct rvcm_parse *out)
 {
-	if (!take_data(&body, &n, out))
+	if (!take_data(&body, &n, out) || n < out->pad)
 		return "short EAGER";
-	out->payload = body;
-	out->length = n;
+	out->payload = body + out->pad;
+	out->length = n - out->pad;
 	return NULL;
 }
 
@@ -93,11 +94,11 @@ static const char *parse_empty(const uint8_t *body, size_t n, struct rvcm_parse 
 #define ANY_FLAG ((uint32_t)RVCM_MESSAGE_TAGGED | (uint32_t)RVCM_MESSAGE_CQ_DATA)
 
 static const struct op_rules rules[] = {
-	[RVCM_MESSAGE_EAGER] = { ANY_FLAG, false, parse_eager },
-	[RVCM_MESSAGE_RTS] = { ANY_FLAG, true, parse_rts },
-	[RVCM_MESSAGE_FIN] = { 0, true, parse_fin },
-	[RVCM_MESSAGE_EAGER_OFF] = { 0, false, parse_empty },
-	[RVCM_MESSAGE_EAGER_ON] = { 0, false, parse_empty },
+	[RVCM_MESSAGE_EAGER] = { ANY_FLAG, false, RVCM_MESSAGE_PAD_MAX, parse_eager },
+	[RVCM_MESSAGE_RTS] = { ANY_FLAG, true, 0, parse_rts },
+	[RVCM_MESSAGE_FIN] = { 0, true, 0, parse_fin },
+	[RVCM_MESSAGE_EAGER_OFF] = { 0, false, 0, parse_empty },
+	[RVCM_MESSAGE_EAGER_ON] = { 0, false, 0, parse_empty },
 };
 
 const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse *out)
@@ -113,12 +114,13 @@ const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse
 	*out = (struct rvcm_parse) {
 		.op = (enum rvcm_message_op)hdr->op,
 		.flags = hdr->flags,
+		.pad = hdr->pad,
 		.op_id = rvcm_le32_get(hdr->op_id),
 		.tag = rvcm_le64_get(hdr->tag),
 	};
 	if (out->flags & ~rule->flags)
 		return "flags that the op does not have";
-	if (rvcm_le16_get(hdr->reserved) != 0)
+	if (hdr->pad > rule->pad_max || hdr->reserved != 0)
 		return "reserved bits are set";
 	if ((out->op_id != 0) != rule->has_id)
 		return "operation id where there is none, or none where there is one";

@@ -18,6 +18,7 @@
 struct rvcm_parse {
 	enum rvcm_message_op op;
 	uint32_t flags; /* enum rvcm_message_flag */
+	uint32_t pad;
 	uint32_t op_id; /* RTS, FIN: not 0 */
 	uint32_t n_rails;
 	uint64_t tag;
@@ -28,7 +29,8 @@ struct rvcm_parse {
 	enum rvcm_status status; /* FIN; GENERAL for a number not known here */
 };
 
-/* What nearly every message is: eager, with a tag, with the application's data or without. */
+/* What nearly every message is: eager, with a tag, with the application's data or without,
+ * unpadded. */
 struct rvcm_parse_plain {
 	uint32_t flags; /* enum rvcm_message_flag */
 	uint64_t tag;

@@ -73,6 +73,7 @@ static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr
 	attr->qp_max = 1u << 16;
 	attr->mr_max = RVCM_SOFT_KEY_REGIONS_MAX;
 	attr->message_bytes_max = 1ull << 30;
+	attr->lead_bytes = RVCM_SOFT_MPA_HEADER_BYTES + RVCM_SOFT_WIRE_UNTAGGED_BYTES;
 	attr->mtu_bytes = 64u * 1024;
 	attr->pool_waits = true;
 	attr->numa_node = -1;

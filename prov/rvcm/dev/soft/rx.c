@@ -343,7 +343,8 @@ static int rx_parse(struct rvcm_soft_qp *qp)
 		rc = RVCM_SOFT_LIKELY(frame.hdr.last) ? rx_take(qp, &frame) : rx_part(qp, &frame);
 		if (rc)
 			return rc;
-		if (RVCM_SOFT_UNLIKELY(rx->bulk) && frame.bytes < qp->dev->tun.direct_bytes_min)
+		if (RVCM_SOFT_UNLIKELY(rx->bulk) && frame.info &&
+		    frame.bytes < qp->dev->tun.direct_bytes_min)
 			rx->bulk--;
 	}
 	rx_empty(qp);

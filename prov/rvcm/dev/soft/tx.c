@@ -12,6 +12,10 @@
  * may keep one context for all that is tagged (the kernel's siw does). Between messages read
  * responses go first: the peer waits for them, while our own requests can only add to the traffic.
  *
+ * Between two long segments of a SEND to our own kind stands a frame of no length, 8 bytes: then 32
+ * bytes are between their payloads, and if the first was aligned for the kernel's copying (see
+ * proto/lend.c), so are the others.
+ *
  * What an RDMA READ fence or the peer's IRD holds up holds up all behind it: the queue is in order.
  *
  * Encoding of immediates between our own kind (RFC 7306 knows them only behind a WRITE):
@@ -29,6 +33,8 @@
 #define TX_FRAME_BYTES                                               \
 	(RVCM_SOFT_MPA_HEADER_BYTES + RVCM_SOFT_WIRE_HDR_BYTES_MAX + \
 	 RVCM_SOFT_WIRE_TERM_BYTES_MAX + RVCM_SOFT_MPA_TRAILER_BYTES_MAX)
+
+#define TX_ALIGN_BYTES_MIN 16384u /* payloads from which on alignment is worth a filler */
 
 /* A slice of a message: where its payload lies. */
 struct tx_slice {
@@ -126,6 +132,19 @@ static void tx_frame(struct rvcm_soft_qp *qp, const struct rvcm_soft_wire_hdr *h
 	tx_piece(tx, start, (size_t)(end - start));
 	tx->stage_fill = (uint32_t)(end - tx->stage->data);
 	tx->n_frames++;
+}
+
+/* A frame of no length (RFC 6581 section 9.1: who gets one does nothing). There is room. */
+static void tx_filler(struct rvcm_soft_qp *qp)
+{
+	struct rvcm_soft_tx *tx = &qp->tx;
+	uint8_t *start = tx->stage->data + tx->stage_fill;
+	uint8_t *end = start + RVCM_SOFT_MPA_HEADER_BYTES;
+
+	rvcm_soft_mpa_header_encode(0, start);
+	end += rvcm_soft_mpa_trailer_encode(0, false, 0, end);
+	tx_piece(tx, start, (size_t)(end - start));
+	tx->stage_fill = (uint32_t)(end - tx->stage->data);
 }
 
 bool rvcm_soft_tx_frame(struct rvcm_soft_qp *qp, const struct rvcm_soft_wire_hdr *hdr,
@@ -307,6 +326,9 @@ static void tx_build_segment(struct rvcm_soft_qp *qp, struct rvcm_soft_wqe *wqe)
 				  .offset = tx->message_built,
 				  .bytes = left <= max ? left : max };
 
+	if (tx->message_built && wqe->op == RVCM_DEV_OP_SEND && qp->own_kind && !qp->crc &&
+	    slice.bytes >= TX_ALIGN_BYTES_MIN)
+		tx_filler(qp);
 	tx_frame(qp, &hdr, &slice);
 	tx->message_built += slice.bytes;
 	tx->message_open = true;
