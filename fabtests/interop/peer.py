@@ -228,7 +228,7 @@ class Conn:
         while True:
             kind, body = self.frame()
             if kind == HEARTBEAT:
-                self.send_frame(ACK)
+                self.send_frame(ACK, struct.pack("<II", 0, self.rx_next))
             if kind == DATA and self.rx_next - self.told >= WINDOW // 2:
                 self.send_frame(ACK)
             if kind == wanted:
@@ -270,8 +270,8 @@ class Conn:
 
     def ask(self):
         self.send_frame(HEARTBEAT)
-        self.expect(ACK)
-        assert self.acked == self.tx_seq, "all is accepted"
+        imm_seen, confirmed = struct.unpack("<II", self.expect(ACK))
+        assert (imm_seen, confirmed) == (0, self.tx_seq) and self.acked == self.tx_seq, "all has been taken"
 
 # -- the tests -----------------------------------------------------------------------------------------------------
 

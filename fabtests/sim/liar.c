@@ -132,6 +132,10 @@ static void liar_poll(struct liar *liar)
 			       sizeof(liar->hello));
 		if (liar->heard.kind == RVCM_WIRE_BYE && wc.length > sizeof(liar->heard))
 			liar->bye = rvcm_le16_get((const uint8_t *)wc.data + sizeof(liar->heard));
+		if (liar->heard.kind == RVCM_WIRE_ACK &&
+		    wc.length == sizeof(liar->heard) + sizeof(struct rvcm_wire_ack))
+			liar->confirmed =
+				rvcm_le32_get((const uint8_t *)wc.data + sizeof(liar->heard) + 4);
 		liar->frames++;
 		liar->dev->ops->rx_release(liar->pool, wc.rx);
 	}

@@ -49,7 +49,8 @@ struct liar {
 	struct rvcm_wire_frame heard;       /* the last frame that arrived */
 	struct rvcm_wire_frame hello_frame; /* the last HELLO, and its body */
 	struct rvcm_wire_hello hello;
-	uint16_t bye; /* what the last BYE said: enum rvcm_wire_reason */
+	uint32_t confirmed; /* by the last ACK that was an answer */
+	uint16_t bye;       /* what the last BYE said: enum rvcm_wire_reason */
 	uint32_t frames;
 	struct rvcm_dev_mr *mr; /* of out */
 	uint32_t n_out;

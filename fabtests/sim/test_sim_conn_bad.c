@@ -128,6 +128,21 @@ static void refuse_frame(const struct rvcm_wire_frame *f, size_t bytes, const ch
 	victim_close(&victim, &liar);
 }
 
+/* Nothing was sent, and so nothing accepted. */
+static void refuse_answer(void **state, uint32_t confirmed)
+{
+	WITH_LINK(true);
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_ack answer;
+	} words = { .frame = liar_frame(RVCM_WIRE_ACK, 0, 0) };
+
+	rvcm_le32_put(words.answer.confirmed, confirmed);
+	liar_say(&liar, &words, sizeof(words));
+	victim_assert_ended(&victim, RVCM_STATUS_PROTOCOL, "confirms what it has not accepted");
+	victim_close(&victim, &liar);
+}
+
 static void frames_that_are_refused(void **state)
 {
 	struct rvcm_wire_frame f;
@@ -145,6 +160,8 @@ static void frames_that_are_refused(void **state)
 	refuse_frame(&f, sizeof(f) + sizeof(struct rvcm_wire_hello), "second HELLO");
 	f = liar_frame(RVCM_WIRE_MARKER, 0, 0);
 	refuse_frame(&f, sizeof(f) + 24, "kind");
+	refuse_answer(state, 1);
+	refuse_answer(state, UINT32_MAX / 4);
 }
 
 static void a_message_behind_bye(void **state)
@@ -301,6 +318,12 @@ static void a_heartbeat_is_answered_by_an_ack(void **state)
 	liar_pass(&liar, 10 * SIM_MS);
 	assert_int_equal(liar.frames, 2);
 	assert_int_equal(liar.heard.kind, RVCM_WIRE_ACK);
+	assert_int_equal(liar.confirmed, 0);
+	liar_data(&liar, 0);
+	f = liar_frame(RVCM_WIRE_HEARTBEAT, 1, 0);
+	liar_say(&liar, &f, sizeof(f));
+	assert_int_equal(liar.frames, 3);
+	assert_int_equal(liar.confirmed, 1);
 	victim_close(&victim, &liar);
 }
 

@@ -394,6 +394,8 @@ static int tell_confirmed(struct fake_conn *conn)
 {
 	if (!conn->confirm || !conn->pub.up || !conn->accepted || conn->carrier->net->hold_confirms)
 		return 0;
+	if (conn->other && conn->other->dropped)
+		return 0;
 	conn->confirm = conn->accepted != conn->mark;
 	conn->carrier->attr.sink->confirmed(conn->carrier->attr.sink_ctx, &conn->pub,
 					    conn->accepted);

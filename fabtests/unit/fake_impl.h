@@ -37,6 +37,7 @@ struct fake_conn {
 	bool down_due; /* after rx has been delivered */
 	bool shown;    /* the head of the first message in rx */
 	bool placed;   /* its owner has said where it goes */
+	bool dropped;  /* a message, for its endpoint closes: nothing is confirmed any more */
 	struct rvcm_conn_place place;
 	struct rvcm_list tails; /* not given back */
 	struct rvcm_conn_cause cause;

@@ -113,6 +113,11 @@ uint32_t rvcm_path_confirm(struct rvcm_path *pub)
 	return conn->mark;
 }
 
+void rvcm_path_dropped(struct rvcm_path *pub)
+{
+	fake_conn_of(pub)->dropped = true;
+}
+
 int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 {
 	struct fake_conn *conn = fake_conn_of(pub);

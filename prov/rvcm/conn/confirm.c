@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Confirmation: the owner of a conn wants to know when messages have been accepted, and cannot wait
- * until an acknowledgement happens to come by. So the peer is asked, with a HEARTBEAT behind them,
- * once for all that are wanted in one turn.
+ * Confirmation: the owner of a conn wants to know when messages have been taken by the endpoints
+ * that they are for. An acknowledgement does not say that: what comes for an endpoint that closes
+ * is acknowledged, and dropped. So the peer is asked, with a HEARTBEAT behind them, once for all
+ * that are wanted in one turn, and answers with an ACK that says how far it vouches.
  *
- * The next HEARTBEAT waits for an ACK that covers the last one's messages. That ACK need not be the
- * answer: one that was due anyway may have crossed the question. So two can be under way, not more,
- * and the control reserve is made for that.
+ * It vouches for nothing from the first message on that it has dropped, until the endpoint has said
+ * that it closes (END): then we hear that before the answer, and know better. When it answers less
+ * than was asked, another answer follows as soon as that is so. Where BYE is what is said, none
+ * does: the link ends.
+ *
+ * The next HEARTBEAT waits for the answer to the last one, so one is under way.
  */
+#include "base/le.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
@@ -15,7 +20,14 @@ void rvcm_confirm_reset(struct rvcm_conn *conn)
 {
 	conn->confirm_wanted = false;
 	conn->confirm_asking = false;
+	conn->confirm_follows = false;
+	conn->confirmed = 0;
+	conn->unsure = false;
+	conn->unsure_stray = false;
+	conn->answer_follows = false;
 }
+
+/* -- who asks ----------------------------------------------------------------------------- */
 
 uint32_t rvcm_confirm_want(struct rvcm_path_full *path)
 {
@@ -32,9 +44,16 @@ uint32_t rvcm_confirm_want(struct rvcm_path_full *path)
 	return path->mark;
 }
 
+/* Has it not been asked for all that is wanted, or answered without promising more? */
+static bool is_to_be_asked(const struct rvcm_conn *conn)
+{
+	return conn->confirm_wanted && !conn->confirm_asking &&
+	       (!conn->confirm_follows || rvcm_seq_before(conn->confirm_asked, conn->confirm_mark));
+}
+
 bool rvcm_confirm_ask(struct rvcm_conn *conn)
 {
-	if (!conn->confirm_wanted || conn->confirm_asking)
+	if (!is_to_be_asked(conn))
 		return true;
 	if (rvcm_tx_control(conn, RVCM_WIRE_HEARTBEAT, NULL, 0))
 		return false;
@@ -43,7 +62,7 @@ bool rvcm_confirm_ask(struct rvcm_conn *conn)
 	return true;
 }
 
-/* All that wait, since some of what each waits for may have been accepted. */
+/* All that wait, since some of what each waits for may have been taken. */
 static void tell(struct rvcm_conn *conn)
 {
 	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
@@ -53,21 +72,101 @@ static void tell(struct rvcm_conn *conn)
 		struct rvcm_path_full *path =
 			rvcm_list_entry(pos, struct rvcm_path_full, of_confirms);
 
-		path->confirm = rvcm_seq_before(conn->tx_acked, path->mark);
+		/* Its peer has closed, and down follows: what it vouches for is not ours. */
+		if (path->down_due)
+			continue;
+		path->confirm = rvcm_seq_before(conn->confirmed, path->mark);
 		if (!path->confirm)
 			rvcm_list_del(pos);
-		attr->sink->confirmed(attr->sink_ctx, &path->pub, conn->tx_acked);
+		attr->sink->confirmed(attr->sink_ctx, &path->pub, conn->confirmed);
 	}
 }
 
-void rvcm_confirm_acked(struct rvcm_conn *conn, bool is_ack)
+const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, size_t bytes)
 {
-	if (is_ack && conn->confirm_asking && !rvcm_seq_before(conn->tx_acked, conn->confirm_asked))
+	const struct rvcm_wire_ack *answer = (const void *)body;
+	uint32_t confirmed;
+
+	if (bytes < sizeof(*answer))
+		return NULL;
+	confirmed = rvcm_le32_get(answer->confirmed);
+	if (rvcm_seq_before(conn->tx_acked, confirmed))
+		return "confirms what it has not accepted";
+	if (rvcm_seq_before(conn->confirmed, confirmed))
+		conn->confirmed = confirmed;
+	if (conn->confirm_asking && !rvcm_seq_before(conn->tx_acked, conn->confirm_asked))
 		conn->confirm_asking = false;
 	if (!conn->confirm_wanted)
-		return;
-	conn->confirm_wanted = rvcm_seq_before(conn->tx_acked, conn->confirm_mark);
-	if (conn->confirm_wanted && !conn->confirm_asking)
+		return NULL;
+	conn->confirm_follows = rvcm_seq_before(confirmed, conn->confirm_asked);
+	conn->confirm_wanted = rvcm_seq_before(conn->confirmed, conn->confirm_mark);
+	if (is_to_be_asked(conn))
 		rvcm_conn_schedule(conn);
 	tell(conn);
+	return NULL;
+}
+
+/* -- who answers -------------------------------------------------------------------------- */
+
+static void be_unsure(struct rvcm_conn *conn)
+{
+	if (!conn->unsure)
+		conn->sure_before = conn->rx_next - 1;
+	conn->unsure = true;
+}
+
+void rvcm_confirm_dropped(struct rvcm_path_full *path)
+{
+	if (!path->in || path->leave == RVCM_PATH_LEFT)
+		return;
+	path->unsaid = true;
+	be_unsure(path->in);
+}
+
+void rvcm_confirm_stray(struct rvcm_conn *conn)
+{
+	if (rvcm_list_empty(&conn->owed))
+		return;
+	conn->unsure_stray = true;
+	be_unsure(conn);
+}
+
+/* Has everybody been told whose messages were dropped? */
+static bool all_is_said(const struct rvcm_conn *conn)
+{
+	struct rvcm_list *pos;
+
+	if (conn->unsure_stray && !rvcm_list_empty(&conn->owed))
+		return false;
+	rvcm_list_for_each (pos, &conn->ins) {
+		const struct rvcm_path_full *path =
+			rvcm_list_entry(pos, struct rvcm_path_full, of_in);
+
+		if (path->unsaid && path->leave != RVCM_PATH_LEFT)
+			return false;
+	}
+	return true;
+}
+
+void rvcm_confirm_review(struct rvcm_conn *conn)
+{
+	if (!conn->unsure || !all_is_said(conn))
+		return;
+	conn->unsure = false;
+	conn->unsure_stray = false;
+	conn->answer_due |= conn->answer_follows;
+	conn->answer_follows = false;
+}
+
+bool rvcm_confirm_answer(struct rvcm_conn *conn)
+{
+	uint32_t before = conn->unsure ? conn->sure_before : conn->rx_next;
+	struct rvcm_wire_ack answer = { .imm_seen = { 0 } };
+
+	rvcm_le32_put(answer.confirmed, before);
+	if (rvcm_tx_control(conn, RVCM_WIRE_ACK, &answer, sizeof(answer)))
+		return false;
+	conn->answer_due = false;
+	conn->answer_follows = conn->unsure;
+	return true;
 }

@@ -84,7 +84,7 @@ struct rvcm_conn_sink {
 	void (*placed)(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes);
 	/* The memory of a tail (rvcm_path_commit_tail) is its owner's again. */
 	void (*sent)(void *ctx, struct rvcm_path *path, void *cookie);
-	/* After rvcm_path_confirm: the peer has accepted every message before mark. */
+	/* After rvcm_path_confirm: the peer's endpoint has taken every message before mark. */
 	void (*confirmed)(void *ctx, struct rvcm_path *path, uint32_t mark);
 	/* A rvcm_path_read ended; exactly one per read, always before down. */
 	void (*read_done)(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status);
@@ -258,11 +258,14 @@ uint32_t rvcm_path_mark(const struct rvcm_path *path);
 bool rvcm_path_accepted(const struct rvcm_path *path, uint32_t mark);
 
 /*
- * Have the peer confirm what has been committed so far, which it otherwise does when it suits it.
+ * Have the peer confirm that the endpoint has taken what has been committed so far, and was open.
  * The mark that is returned, or a later one, comes with sink->confirmed, from progress; or
  * sink->down does.
  */
 uint32_t rvcm_path_confirm(struct rvcm_path *path);
+
+/* From sink->recv or placed: the message is for an endpoint that closes, and was dropped. */
+void rvcm_path_dropped(struct rvcm_path *path);
 
 /* An RDMA read, any length; the path tells which registration to use. */
 struct rvcm_path_read {

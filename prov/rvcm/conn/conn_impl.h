@@ -212,9 +212,17 @@ struct rvcm_conn {
 
 	/* confirm.c: owners wait for the mark; the peer has been asked for all before asked. */
 	bool confirm_wanted;
-	bool confirm_asking; /* a HEARTBEAT is out */
+	bool confirm_asking;  /* a HEARTBEAT is out */
+	bool confirm_follows; /* the answer fell short, and another one comes */
 	uint32_t confirm_mark;
 	uint32_t confirm_asked;
+	uint32_t confirmed; /* messages before it */
+
+	/* And what we vouch for, to the peer: if unsure, what came before sure_before. */
+	bool unsure;
+	bool unsure_stray;   /* until what is owed has been posted */
+	bool answer_follows; /* our answer fell short */
+	uint32_t sure_before;
 
 	/* Receiving: next is expected; the peer knows of acked, and may send up to acked + window.
 	 */

@@ -145,8 +145,17 @@ uint32_t rvcm_confirm_want(struct rvcm_path_full *path);
 /* Ask the peer, if that is owed. False: try again. */
 bool rvcm_confirm_ask(struct rvcm_conn *conn);
 
-/* A frame acknowledged something; is_ack: it was an ACK, the answer to a HEARTBEAT. */
-void rvcm_confirm_acked(struct rvcm_conn *conn, bool is_ack);
+/* An ACK has come, perhaps an answer. NULL, or what is wrong with it. */
+const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, size_t bytes);
+
+/* The message that has just come for the path was dropped, for its endpoint closes. */
+void rvcm_confirm_dropped(struct rvcm_path_full *path);
+/* Likewise, for an endpoint that is gone. */
+void rvcm_confirm_stray(struct rvcm_conn *conn);
+/* END may have been posted: see whether there is more to vouch for. */
+void rvcm_confirm_review(struct rvcm_conn *conn);
+/* Answer a HEARTBEAT. False: try again. */
+bool rvcm_confirm_answer(struct rvcm_conn *conn);
 
 /* -- work.c: what is owed to a conn, outside of any callback -- */
 int rvcm_work_run(struct rvcm_carrier *carrier);

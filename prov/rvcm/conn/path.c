@@ -122,6 +122,9 @@ static void unhear(struct rvcm_path_full *path)
 		path->in->last_in = NULL;
 	rvcm_hash_del(&path->carrier->ins, &path->by_in);
 	rvcm_list_del(&path->of_in);
+	if (path->unsaid)
+		rvcm_conn_schedule(path->in);
+	path->unsaid = false;
 	path->in = NULL;
 }
 
@@ -405,6 +408,11 @@ bool rvcm_path_accepted(const struct rvcm_path *pub, uint32_t mark)
 uint32_t rvcm_path_confirm(struct rvcm_path *pub)
 {
 	return rvcm_confirm_want(rvcm_path_full(pub));
+}
+
+void rvcm_path_dropped(struct rvcm_path *pub)
+{
+	rvcm_confirm_dropped(rvcm_path_full(pub));
 }
 
 int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)

@@ -55,6 +55,7 @@ struct rvcm_path_full {
 	bool placing;   /* in's device puts a message where the owner has said */
 	bool down_due;  /* down is owed, once none of these is under way */
 	bool ended_due; /* and then ENDED */
+	bool unsaid;    /* a message was dropped since it closes, which the peer may not know yet */
 	enum rvcm_status down_status;
 
 	struct rvcm_conn *out; /* NULL: none */

@@ -145,6 +145,12 @@ void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	conn = rvcm_conn_obtain(link->slot, &link->peer);
 	/* Another process has the name now; the former may have kept its other endpoints. */
 	if (conn && conn->link && conn->incarnation != incarnation && !conn->failed) {
+		/* A process that had it before, and whose HELLO is looked at only now. */
+		if (conn->link->number > link->number) {
+			fail(carrier, link, RVCM_STATUS_REJECTED_STALE, 0,
+			     "another process has its name since");
+			return;
+		}
 		supersede(conn);
 		rvcm_conn_unname(conn);
 		conn = rvcm_conn_obtain(link->slot, &link->peer);

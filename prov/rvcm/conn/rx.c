@@ -61,13 +61,26 @@ static void receive_meeting(struct rvcm_conn *conn, const struct rvcm_wire_frame
 		malformed(conn, why);
 }
 
+/*
+ * Its endpoint has closed, which the peer does not know yet. If not, the peer believes in a path
+ * that we have given up, for a former life of it that has proved itself late: it is to hear that.
+ */
+static __attribute__((noinline, cold)) void stray(struct rvcm_conn *conn, uint16_t dst)
+{
+	rvcm_stat_inc(&conn->carrier->stats.rx_strays);
+	rvcm_confirm_stray(conn);
+	if (rvcm_slot_of(conn->carrier, dst))
+		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0,
+			       "a message for what it had with us before");
+}
+
 static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes)
 {
 	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 	struct rvcm_path_full *path = rvcm_path_heard(conn, rvcm_wire_slots(frame));
 
-	if (!path) { /* its endpoint has closed, which the peer does not know yet */
-		rvcm_stat_inc(&conn->carrier->stats.rx_strays);
+	if (!path) {
+		stray(conn, rvcm_le16_get(frame->dst_slot));
 		return;
 	}
 	path->implied = false;
@@ -105,10 +118,16 @@ static bool is_numbered(const struct rvcm_wire_frame *frame)
 	       (frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED);
 }
 
-static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
+static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			    size_t bytes)
 {
+	const char *why;
+
 	switch (frame->kind) {
 	case RVCM_WIRE_ACK:
+		why = rvcm_confirm_answered(conn, (const uint8_t *)(frame + 1), bytes);
+		if (why)
+			malformed(conn, why);
 		break;
 	case RVCM_WIRE_HEARTBEAT:
 		conn->answer_due = true;
@@ -152,11 +171,10 @@ static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn
 
 #define LIES "acknowledges what was not sent"
 
-/* Does somebody wait for credit, or for an acknowledgement? */
+/* Does somebody wait for credit? */
 static inline bool is_awaited(const struct rvcm_conn *conn)
 {
-	return !rvcm_list_empty(&conn->blocked) || !rvcm_list_empty(&conn->owed) ||
-	       conn->confirm_wanted || conn->confirm_asking;
+	return !rvcm_list_empty(&conn->blocked) || !rvcm_list_empty(&conn->owed);
 }
 
 /* Is the frame the next one, and is what it acknowledges what was sent? */
@@ -171,11 +189,8 @@ static bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 		malformed(conn, LIES);
 		return false;
 	}
-	if (!is_awaited(conn))
-		return true;
-	if (conn->tx_seq != conn->tx_limit)
+	if (is_awaited(conn) && conn->tx_seq != conn->tx_limit)
 		rvcm_conn_schedule(conn);
-	rvcm_confirm_acked(conn, frame->kind == RVCM_WIRE_ACK);
 	return true;
 }
 
@@ -200,7 +215,7 @@ static __attribute__((noinline)) void receive_any(struct rvcm_conn *conn, const 
 	if (is_numbered(frame))
 		receive_numbered(conn, frame, bytes - sizeof(*frame));
 	else
-		receive_control(conn, frame);
+		receive_control(conn, frame, bytes - sizeof(*frame));
 }
 
 /*

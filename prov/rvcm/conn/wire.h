@@ -82,8 +82,8 @@ _Static_assert(_Alignof(struct rvcm_wire_handshake) == 1, "has no padding");
 enum rvcm_wire_kind {
 	RVCM_WIRE_HELLO = 1,     /* control: struct rvcm_wire_hello follows */
 	RVCM_WIRE_DATA = 2,      /* takes a credit and a sequence number */
-	RVCM_WIRE_ACK = 3,       /* control: window and ack only */
-	RVCM_WIRE_HEARTBEAT = 4, /* control: asks for an ACK */
+	RVCM_WIRE_ACK = 3,       /* control: window and ack; an answer: struct rvcm_wire_ack too */
+	RVCM_WIRE_HEARTBEAT = 4, /* control: asks for an ACK that confirms */
 	RVCM_WIRE_BYE = 5,       /* control: the sender closes; seq is its last + 1 */
 	RVCM_WIRE_MARKER = 6,    /* control: evidence for RMA writes, one on each link used */
 	RVCM_WIRE_PATH = 7,  /* like DATA: src_slot has that name; struct rvcm_wire_path follows */
@@ -146,6 +146,17 @@ struct rvcm_wire_hello {
 _Static_assert(sizeof(struct rvcm_wire_hello) == 32, "hello");
 
 #define RVCM_WIRE_RAIL_BYTES 24u
+
+/*
+ * The body of an ACK that answers a HEARTBEAT. Every message before confirmed was taken by an
+ * endpoint that was open; one behind it may have been accepted by the link, and dropped.
+ */
+struct rvcm_wire_ack {
+	uint8_t imm_seen[4]; /* 0 in version 1 */
+	uint8_t confirmed[4];
+};
+
+_Static_assert(sizeof(struct rvcm_wire_ack) == 8, "ack");
 
 /* The body of a BYE that stands in the place of an acceptor's HELLO; else BYE has none. */
 struct rvcm_wire_bye {

@@ -45,9 +45,11 @@ static bool send_owed(struct rvcm_conn *conn)
 		return false;
 	if (!rvcm_tx_drain(conn) || !rvcm_meet_send_owed(conn))
 		return false;
-	if ((conn->ack_due || conn->answer_due) && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
+	rvcm_confirm_review(conn);
+	if (conn->answer_due && !rvcm_confirm_answer(conn))
 		return false;
-	conn->answer_due = false;
+	if (conn->ack_due && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
+		return false;
 	if (conn->bye_due && rvcm_tx_control(conn, RVCM_WIRE_BYE, NULL, 0))
 		return false;
 	conn->bye_due = false;

@@ -45,6 +45,8 @@ static void recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t 
 	(void)ctx;
 	if (path->user)
 		rvcm_recv_message(path->user, data, bytes);
+	else
+		rvcm_path_dropped(path);
 }
 
 static bool place(void *ctx, struct rvcm_path *path, const uint8_t *head, size_t head_bytes,
@@ -59,6 +61,8 @@ static void placed(void *ctx, struct rvcm_path *path, const uint8_t *data, size_
 	(void)ctx;
 	if (path->user)
 		rvcm_recv_placed(path->user, data, bytes);
+	else
+		rvcm_path_dropped(path);
 }
 
 static void sent(void *ctx, struct rvcm_path *path, void *cookie)

@@ -127,5 +127,7 @@ void rvcm_lend_placed(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 	peer->placing = NULL;
 	recv->length = msg->length;
 	rvcm_stat_inc(&peer->ep->stats.rx_placed);
+	if (peer->ep->closing)
+		rvcm_path_dropped(peer->path);
 	rvcm_recv_end(peer->ep, recv, &ok);
 }

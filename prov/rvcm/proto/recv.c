@@ -221,8 +221,10 @@ static const char *arrived(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_match *match = rvcm_ep_match(peer->ep, msg->flags);
 
-	if (peer->ep->closing)
+	if (peer->ep->closing) {
+		rvcm_path_dropped(peer->path);
 		return NULL;
+	}
 	return give(peer, msg, rvcm_match_arrive(match, msg->tag, peer->source));
 }
 
