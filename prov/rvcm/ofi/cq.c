@@ -138,6 +138,7 @@ static ssize_t take(struct rvcm_cq *cq, void *buf, size_t count, fi_addr_t *sour
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
 {
 	struct rvcm_cq *cq = cq_of(fid);
+	bool yield;
 	ssize_t n;
 
 	rvcm_lock_acquire(&cq->domain->lock);
@@ -146,7 +147,10 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	else
 		rvcm_engine_flush(cq->domain->engine);
 	n = take(cq, buf, count, source);
+	yield = rvcm_idle_poll(&cq->idle, n != -FI_EAGAIN);
 	rvcm_lock_release(&cq->domain->lock);
+	if (yield)
+		rvcm_idle_yield();
 	return n;
 }
 

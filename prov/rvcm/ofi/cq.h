@@ -16,6 +16,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
+#include "base/idle.h"
 #include "base/ring.h"
 #include "ofi/cqwait.h"
 #include "ofi/domain.h"
@@ -46,6 +47,7 @@ struct rvcm_cq {
 	const char *text;    /* that it gave, there or in the application's buffer; NULL = none */
 	bool err_data_owned; /* the application's err_data buffer is not known (before 1.5) */
 	struct rvcm_cqwait wait;
+	struct rvcm_idle idle;
 };
 
 /* fi_cq_open(3). */
