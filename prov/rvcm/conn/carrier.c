@@ -218,7 +218,7 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t index)
 
 /* -- the two sides ------------------------------------------------------------------------ */
 
-static int read_mail(struct rvcm_carrier *carrier)
+static __attribute__((noinline)) int read_mail(struct rvcm_carrier *carrier)
 {
 	struct rvcm_list mail;
 	struct rvcm_list *node;
@@ -240,6 +240,17 @@ void rvcm_carrier_flush(struct rvcm_carrier *carrier)
 		rvcm_hold_flush_all(carrier);
 }
 
+/* What is not finished, or comes of this, is scheduled again. */
+static __attribute__((noinline)) int run_due(struct rvcm_carrier *carrier)
+{
+	int n;
+
+	carrier->due = false;
+	n = rvcm_proof_run(carrier);
+	n += rvcm_path_run(carrier);
+	return n + rvcm_work_run(carrier);
+}
+
 int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 {
 	struct rvcm_carrier_dev *end = &carrier->devs[carrier->attr.n_devs];
@@ -252,12 +263,8 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		n += rvcm_poll_dev(dev);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
-	if (!rvcm_list_empty(&carrier->claims_failing))
-		n += rvcm_proof_run(carrier);
-	if (!rvcm_list_empty(&carrier->path_work))
-		n += rvcm_path_run(carrier);
-	if (!rvcm_list_empty(&carrier->work))
-		n += rvcm_work_run(carrier);
+	if (carrier->due)
+		n += run_due(carrier);
 	carrier->progressing = false;
 	if (!rvcm_list_empty(&carrier->held))
 		rvcm_hold_flush_all(carrier);

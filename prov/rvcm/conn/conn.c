@@ -116,6 +116,7 @@ void rvcm_conn_schedule(struct rvcm_conn *conn)
 {
 	if (rvcm_list_empty(&conn->work))
 		rvcm_list_add_tail(&conn->carrier->work, &conn->work);
+	conn->carrier->due = true;
 }
 
 void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail)

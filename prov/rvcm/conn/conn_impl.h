@@ -184,14 +184,19 @@ struct rvcm_conn {
 	struct rvcm_link *link;         /* from UP to RELEASED */
 	struct rvcm_link *successor;    /* proven, and waits for link to be let go */
 	bool hello_seen;                /* the peer has proved itself on this link */
-	bool failing;                   /* detach as soon as the stack is unwound */
-	bool failed;                    /* detached; DOWN is awaited */
-	bool ending;                    /* control has it, to be ended in order */
-	bool ack_due;                   /* any frame will do */
-	bool answer_due;                /* an ACK, to a HEARTBEAT */
-	bool hello_due;                 /* the acceptor's, once the opener's was seen */
+	union {
+		struct {
+			bool failing; /* detach as soon as the stack is unwound */
+			bool failed;  /* detached; DOWN is awaited */
+			bool peer_bye;
+		};
+		uint32_t odd; /* one of these: rx.c asks it of each message */
+	};
+	bool ending;     /* control has it, to be ended in order */
+	bool ack_due;    /* any frame will do */
+	bool answer_due; /* an ACK, to a HEARTBEAT */
+	bool hello_due;  /* the acceptor's, once the opener's was seen */
 	bool bye_due;
-	bool peer_bye;
 	uint64_t bye_ordinal;         /* of the post of our BYE; 0 = none */
 	struct rvcm_conn_cause cause; /* while failing or failed */
 
@@ -335,6 +340,7 @@ struct rvcm_carrier {
 	struct rvcm_hash ins; /* the same, by the conn and both numbers that their messages have */
 	struct rvcm_hash routes; /* by name */
 	struct rvcm_list all_conns;
+	bool due;                      /* path_work, work or claims_failing have got something */
 	struct rvcm_list path_work;    /* paths to be looked at, by path.wait */
 	struct rvcm_list waiting_self; /* paths that wait for a link of the carrier to itself */
 	struct rvcm_conn *self[2]; /* its ends: for the paths of the lower slot, of the higher */

@@ -191,6 +191,7 @@ void rvcm_path_schedule(struct rvcm_path_full *path)
 {
 	rvcm_list_del(&path->wait);
 	rvcm_list_add_tail(&path->carrier->path_work, &path->wait);
+	path->carrier->due = true;
 }
 
 /* What is told at the end of a path; where the conn is lost too, its own cause is told instead. */

@@ -53,11 +53,10 @@ static inline void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link
 		receive_failed(dev, link, wc->status);
 		return;
 	}
-	if (!conn || wc->op != RVCM_DEV_OP_RECV)
-		received_otherwise(dev, link, wc);
-	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
-	else if (!(conn->failing || conn->failed))
+	if (conn && wc->op == RVCM_DEV_OP_RECV)
 		rvcm_rx_message(conn, wc->data, wc->length);
+	else
+		received_otherwise(dev, link, wc);
 	dev->dev->ops->rx_release(dev->pool, wc->rx);
 }
 
@@ -74,5 +73,5 @@ int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
 		else
 			sent(link, w);
 	}
-	return n > 0 ? n : 0;
+	return n;
 }

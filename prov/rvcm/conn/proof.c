@@ -23,6 +23,7 @@ static void fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm
 	link->failing = true;
 	rvcm_cause_set(&link->failed_cause, &link->peer, status, err, why);
 	rvcm_list_add_tail(&carrier->claims_failing, &link->work);
+	carrier->due = true;
 }
 
 void rvcm_proof_fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm_status status)

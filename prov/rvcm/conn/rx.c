@@ -200,6 +200,9 @@ static __attribute__((noinline)) void receive_any(struct rvcm_conn *conn, const 
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
 
+	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
+	if (conn->failing || conn->failed)
+		return;
 	if (bytes < sizeof(*frame) || frame->flags != 0) {
 		malformed(conn, "bad frame header");
 		return;
@@ -228,22 +231,19 @@ static inline bool is_usual(const struct rvcm_conn *conn, const struct rvcm_wire
 	const struct rvcm_path_full *path = conn->last_in;
 
 	return bytes >= sizeof(*frame) && frame->kind == RVCM_WIRE_DATA && frame->flags == 0 &&
-	       conn->hello_seen && !conn->peer_bye && rvcm_le32_get(frame->seq) == conn->rx_next &&
-	       has_half_a_window(conn) && !is_awaited(conn) && path &&
+	       conn->hello_seen && !conn->odd && !is_awaited(conn) &&
+	       rvcm_le32_get(frame->seq) == conn->rx_next && has_half_a_window(conn) && path &&
 	       path->in_slots == rvcm_wire_slots(frame) && !path->placing;
 }
 
-/* What receive_any does of it, then. */
-void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
+/* What receive_any does of it, then. (Apart, for the registers that it takes.) */
+static __attribute__((noinline)) void receive_usual(struct rvcm_conn *conn,
+						    struct rvcm_path_full *path,
+						    const uint8_t *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
 	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
-	struct rvcm_path_full *path = conn->last_in;
 
-	if (!is_usual(conn, frame, bytes)) {
-		receive_any(conn, data, bytes);
-		return;
-	}
 	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
 		malformed(conn, LIES);
 		return;
@@ -252,6 +252,14 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 	path->implied = false;
 	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
 	attr->sink->recv(attr->sink_ctx, &path->pub, data + sizeof(*frame), bytes - sizeof(*frame));
+}
+
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
+{
+	if (is_usual(conn, (const void *)data, bytes))
+		receive_usual(conn, conn->last_in, data, bytes);
+	else
+		receive_any(conn, data, bytes);
 }
 
 /*

@@ -307,9 +307,8 @@ static void drop_all(struct rvcm_conn *conn, struct rvcm_buf_queue *queue)
 	while (queue->first) {
 		struct rvcm_buf *buf = rvcm_buf_queue_pop(queue);
 
-		buf->held = false;
 		return_tail(conn, buf, false);
-		rvcm_tx_release(buf);
+		rvcm_tx_unhold(buf);
 	}
 }
 

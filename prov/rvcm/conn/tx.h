@@ -22,6 +22,15 @@ static inline void rvcm_tx_release(struct rvcm_buf *buf)
 		rvcm_buf_put(buf);
 }
 
+/* Replay does not need it any more. */
+static inline void rvcm_tx_unhold(struct rvcm_buf *buf)
+{
+	if (!buf->inuse)
+		rvcm_buf_put(buf);
+	else
+		buf->held = false;
+}
+
 /* The peer accepted everything before ack, and grants window from there. False: it lies. */
 static inline bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window)
 {
@@ -32,8 +41,7 @@ static inline bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t 
 		if (!buf)
 			return false;
 		rvcm_buf_queue_pop(&conn->replay);
-		buf->held = false;
-		rvcm_tx_release(buf);
+		rvcm_tx_unhold(buf);
 	}
 	conn->tx_acked = ack;
 	if (rvcm_seq_before(conn->tx_limit, ack + window))

@@ -43,6 +43,8 @@ static void init(struct rvcm_ep *ep, const struct rvcm_ep_attr *attr, uint16_t s
 	ep->name = attr->name;
 	ep->slot = slot;
 	ep->inject_max = attr->inject_bytes_max;
+	ep->short_end = attr->engine->short_max < ep->inject_max ? attr->engine->short_max + 1
+								 : ep->inject_max + 1;
 	ep->tx_max = attr->tx_max;
 	ep->rx_max = attr->rx_max;
 	ep->sink = attr->sink;
@@ -105,6 +107,7 @@ void rvcm_ep_stats(const struct rvcm_ep *ep, struct rvcm_ep_stats *stats)
 {
 	rvcm_stat_copy((uint64_t *)stats, (const uint64_t *)&ep->stats,
 		       sizeof(*stats) / sizeof(uint64_t));
+	stats->tx_msgs += stats->tx_eager; /* which are counted once only */
 }
 
 /* -- closing ------------------------------------------------------------------------------ */
@@ -175,6 +178,7 @@ void rvcm_ep_shutdown(struct rvcm_ep *ep)
 	if (ep->closing)
 		return;
 	ep->closing = true;
+	ep->short_end = 0;
 	ep->linger_end = now(ep) + ep->engine->linger_ns;
 	rvcm_list_for_each (pos, &ep->peers)
 		drop_queued(rvcm_container_of(pos, struct rvcm_peer, node));
@@ -245,7 +249,7 @@ void rvcm_ep_peer_source(struct rvcm_ep *ep, const struct rvcm_addr *name, uint6
 
 /* -- operations --------------------------------------------------------------------------- */
 
-int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
+static __attribute__((noinline)) int send_any(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 {
 	size_t length;
 
@@ -255,7 +259,14 @@ int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 		return -EMSGSIZE;
 	if (ep->closing)
 		return -ESHUTDOWN;
-	return tx->peer->self ? rvcm_self_send(ep, tx, length) : rvcm_send_post(ep, tx, length);
+	return rvcm_send_post(ep, tx, length);
+}
+
+int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
+{
+	if (tx->n_iov == 1 && tx->iov->length < ep->short_end)
+		return rvcm_send_short(ep, tx);
+	return send_any(ep, tx);
 }
 
 int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)

@@ -33,13 +33,6 @@ static struct rvcm_match_msg *msg_of_item(struct rvcm_match_item *item)
 	return rvcm_container_of(item, struct rvcm_match_msg, item);
 }
 
-static bool key_equal(const struct rvcm_match_class *class, const struct rvcm_match_item *item,
-		      uint64_t tag, uint64_t source)
-{
-	return ((item->tag ^ tag) & class->care) == 0 &&
-	       (!class->directed || item->source == source);
-}
-
 /* Does a posted receive match a message? The definition; the tables only find it faster. */
 static bool recv_matches(const struct rvcm_match_recv *recv, uint64_t tag, uint64_t source)
 {
@@ -48,13 +41,6 @@ static bool recv_matches(const struct rvcm_match_recv *recv, uint64_t tag, uint6
 }
 
 /* -- tables ------------------------------------------------------------------------------- */
-
-static inline uint64_t key_hash(const struct rvcm_match *match,
-				const struct rvcm_match_class *class, uint64_t tag, uint64_t source)
-{
-	return rvcm_hash_fold((tag & class->care) ^ match->seeds[0],
-			      (class->directed ? source : 0) ^ match->seeds[1]);
-}
 
 static void table_init(struct rvcm_match_table *table, size_t offset)
 {
@@ -100,7 +86,7 @@ static __attribute__((noinline)) void table_grow(struct rvcm_match *match,
 
 		while ((link = rvcm_list_pop(&table->buckets[i]))) {
 			struct rvcm_match_item *item = item_of(table, link);
-			uint64_t h = key_hash(match, class, item->tag, item->source);
+			uint64_t h = rvcm_match_hash(match, class, item->tag, item->source);
 
 			chain_insert(table, &buckets[h & (n - 1)], link);
 		}
@@ -110,17 +96,6 @@ static __attribute__((noinline)) void table_grow(struct rvcm_match *match,
 	table->mask = n - 1;
 }
 
-/* A table with one item has one bucket, and needs no hash. */
-static inline struct rvcm_list *bucket_of(const struct rvcm_match *match,
-					  const struct rvcm_match_class *class,
-					  const struct rvcm_match_table *table, uint64_t tag,
-					  uint64_t source)
-{
-	if (!table->mask)
-		return table->buckets;
-	return &table->buckets[key_hash(match, class, tag, source) & table->mask];
-}
-
 static void table_insert(struct rvcm_match *match, const struct rvcm_match_class *class,
 			 struct rvcm_match_table *table, struct rvcm_list *link)
 {
@@ -128,7 +103,7 @@ static void table_insert(struct rvcm_match *match, const struct rvcm_match_class
 
 	if (table->count++ > table->mask)
 		table_grow(match, class, table);
-	chain_insert(table, bucket_of(match, class, table, item->tag, item->source), link);
+	chain_insert(table, rvcm_match_bucket(match, class, table, item->tag, item->source), link);
 }
 
 static void table_remove(struct rvcm_match_table *table, struct rvcm_list *link)
@@ -143,12 +118,12 @@ static inline struct rvcm_match_item *table_find(const struct rvcm_match *match,
 						 const struct rvcm_match_table *table, uint64_t tag,
 						 uint64_t source)
 {
-	struct rvcm_list *head = bucket_of(match, class, table, tag, source), *pos;
+	struct rvcm_list *head = rvcm_match_bucket(match, class, table, tag, source), *pos;
 
 	rvcm_list_for_each (pos, head) {
 		struct rvcm_match_item *item = item_of(table, pos);
 
-		if (key_equal(class, item, tag, source))
+		if (rvcm_match_equal(class, item, tag, source))
 			return item;
 	}
 	return NULL;
@@ -216,15 +191,12 @@ static struct rvcm_match_class *class_new(struct rvcm_match *match,
 }
 
 /* The class of a receive, or NULL: there is none yet. */
-static inline struct rvcm_match_class *class_find(struct rvcm_match *match,
-						  const struct rvcm_match_recv *recv)
+static struct rvcm_match_class *class_find(struct rvcm_match *match,
+					   const struct rvcm_match_recv *recv)
 {
-	bool directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
-	struct rvcm_match_class *class = match->classes, *end = &match->classes[match->n_classes];
-
-	for (; class < end; class ++)
-		if (class->care == ~recv->ignore && class->directed == directed)
-			return class;
+	for (uint32_t c = 0; c < match->n_classes; c++)
+		if (rvcm_match_is_of(&match->classes[c], recv))
+			return &match->classes[c];
 	return NULL;
 }
 
@@ -295,45 +267,22 @@ struct rvcm_match_msg *rvcm_match_peek(struct rvcm_match *match, struct rvcm_mat
 	return find_held(match, recv);
 }
 
-static inline void post(struct rvcm_match *match, struct rvcm_match_recv *recv)
-{
-	recv->item.seq = ++match->seq;
-	rvcm_list_add_tail(&match->posted, &recv->item.all);
-}
-
-/* Messages are held, or the receive is the first of its class, or its table is full. */
-static __attribute__((noinline)) struct rvcm_match_msg *post_late(struct rvcm_match *match,
-								  struct rvcm_match_recv *recv)
+struct rvcm_match_msg *rvcm_match_post_late(struct rvcm_match *match, struct rvcm_match_recv *recv)
 {
 	struct rvcm_match_msg *msg;
 
 	recv->class = class_of(match, recv);
+	match->recent = recv->class;
 	msg = find_held(match, recv);
 	if (msg) {
 		rvcm_match_drop(match, msg);
 		return msg;
 	}
-	post(match, recv);
+	rvcm_match_note(match, recv);
 	if (recv->class)
 		table_insert(match, recv->class, &recv->class->recvs, &recv->link);
 	else
 		rvcm_list_add_tail(&match->overflow, &recv->link);
-	return NULL;
-}
-
-struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_match_recv *recv)
-{
-	struct rvcm_match_class *class = class_find(match, recv);
-
-	if (!class || class->recvs.count > class->recvs.mask || !rvcm_list_empty(&match->held))
-		return post_late(match, recv);
-	recv->class = class;
-	post(match, recv);
-	class->recvs.count++;
-	/* It is the youngest of all. */
-	rvcm_list_add_tail(
-		bucket_of(match, class, &class->recvs, recv->item.tag, recv->item.source),
-		&recv->link);
 	return NULL;
 }
 
@@ -355,25 +304,8 @@ static __attribute__((noinline)) struct rvcm_match_recv *find_overflow(
 	return best;
 }
 
-/* The oldest receive of the class that matches, or NULL. */
-static inline struct rvcm_match_recv *find_in_class(const struct rvcm_match *match,
-						    const struct rvcm_match_class *class,
-						    uint64_t tag, uint64_t source)
-{
-	struct rvcm_list *head = bucket_of(match, class, &class->recvs, tag, source), *pos;
-
-	rvcm_list_for_each (pos, head) {
-		struct rvcm_match_recv *recv = rvcm_container_of(pos, struct rvcm_match_recv, link);
-
-		if (key_equal(class, &recv->item, tag, source))
-			return recv;
-	}
-	return NULL;
-}
-
-/* The oldest receive of all that matches, or NULL. */
-static __attribute__((noinline)) struct rvcm_match_recv *find_among(const struct rvcm_match *match,
-								    uint64_t tag, uint64_t source)
+struct rvcm_match_recv *rvcm_match_find(const struct rvcm_match *match, uint64_t tag,
+					uint64_t source)
 {
 	struct rvcm_match_recv *best = NULL;
 
@@ -382,29 +314,11 @@ static __attribute__((noinline)) struct rvcm_match_recv *find_among(const struct
 
 		if (match->classes[c].recvs.count == 0)
 			continue;
-		recv = find_in_class(match, &match->classes[c], tag, source);
+		recv = rvcm_match_first(match, &match->classes[c], tag, source);
 		if (recv && (!best || recv->item.seq < best->item.seq))
 			best = recv;
 	}
 	return rvcm_list_empty(&match->overflow) ? best : find_overflow(match, best, tag, source);
-}
-
-struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag, uint64_t source)
-{
-	struct rvcm_match_recv *recv;
-
-	/* Receives that are in none are after those of eight. */
-	if (match->n_classes == 1)
-		recv = find_in_class(match, &match->classes[0], tag, source);
-	else
-		recv = find_among(match, tag, source);
-	if (!recv || recv->stays)
-		return recv;
-	rvcm_list_cut(&recv->item.all);
-	rvcm_list_cut(&recv->link);
-	if (recv->class)
-		recv->class->recvs.count--;
-	return recv;
 }
 
 void rvcm_match_hold(struct rvcm_match *match, struct rvcm_match_msg *msg)

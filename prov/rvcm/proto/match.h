@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/list.h"
 
 #define RVCM_MATCH_CLASSES    8u
@@ -74,10 +75,11 @@ struct rvcm_match_class {
 
 struct rvcm_match {
 	struct rvcm_match_class classes[RVCM_MATCH_CLASSES];
-	uint32_t n_classes;        /* classes[n_classes ..] have never been used */
-	struct rvcm_list overflow; /* receives without a class, oldest first, by link */
-	struct rvcm_list posted;   /* all receives, oldest first, by item.all */
-	struct rvcm_list held;     /* all messages, oldest first, by item.all */
+	uint32_t n_classes;              /* classes[n_classes ..] have never been used */
+	struct rvcm_match_class *recent; /* of the last receive; a guess at the next one's */
+	struct rvcm_list overflow;       /* receives without a class, oldest first, by link */
+	struct rvcm_list posted;         /* all receives, oldest first, by item.all */
+	struct rvcm_list held;           /* all messages, oldest first, by item.all */
 	uint64_t seq;
 	uint64_t seeds[2]; /* of the hash: base/hash.h, fold */
 };
@@ -88,14 +90,8 @@ void rvcm_match_init(struct rvcm_match *match, uint64_t seed);
 /* Forgets what is posted and held; that memory is the caller's. */
 void rvcm_match_fini(struct rvcm_match *match);
 
-/* Take the oldest held message that recv matches, or post recv and return NULL. */
-struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match, struct rvcm_match_recv *recv);
-
 /* Find the oldest held message that recv, which is not posted, would match, or NULL. */
 struct rvcm_match_msg *rvcm_match_peek(struct rvcm_match *match, struct rvcm_match_recv *recv);
-
-/* Take the oldest posted receive that matches, unless it stays, or return NULL. */
-struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag, uint64_t source);
 
 /* Hold a message for which rvcm_match_arrive gave NULL. */
 void rvcm_match_hold(struct rvcm_match *match, struct rvcm_match_msg *msg);
@@ -112,6 +108,115 @@ void rvcm_match_drop(struct rvcm_match *match, struct rvcm_match_msg *msg);
  */
 struct rvcm_match_recv *rvcm_match_move(struct rvcm_match *match, struct rvcm_match_msg *msg,
 					uint64_t source);
+
+/* -- the common case --------------------------------------------------------------------- */
+
+static inline uint64_t rvcm_match_hash(const struct rvcm_match *match,
+				       const struct rvcm_match_class *class, uint64_t tag,
+				       uint64_t source)
+{
+	return rvcm_hash_fold((tag & class->care) ^ match->seeds[0],
+			      (class->directed ? source : 0) ^ match->seeds[1]);
+}
+
+/* A table with one item has one bucket, and needs no hash. */
+static inline struct rvcm_list *rvcm_match_bucket(const struct rvcm_match *match,
+						  const struct rvcm_match_class *class,
+						  const struct rvcm_match_table *table,
+						  uint64_t tag, uint64_t source)
+{
+	if (!table->mask)
+		return table->buckets;
+	return &table->buckets[rvcm_match_hash(match, class, tag, source) & table->mask];
+}
+
+static inline bool rvcm_match_equal(const struct rvcm_match_class *class,
+				    const struct rvcm_match_item *item, uint64_t tag,
+				    uint64_t source)
+{
+	return ((item->tag ^ tag) & class->care) == 0 &&
+	       (!class->directed || item->source == source);
+}
+
+static inline bool rvcm_match_is_of(const struct rvcm_match_class *class,
+				    const struct rvcm_match_recv *recv)
+{
+	bool directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
+
+	return class->care == ~recv->ignore && class->directed == directed;
+}
+
+/* It is the youngest receive of all. */
+static inline void rvcm_match_note(struct rvcm_match *match, struct rvcm_match_recv *recv)
+{
+	recv->item.seq = ++match->seq;
+	rvcm_list_add_tail(&match->posted, &recv->item.all);
+}
+
+/* rvcm_match_post, whatever there is. */
+struct rvcm_match_msg *rvcm_match_post_late(struct rvcm_match *match, struct rvcm_match_recv *recv);
+
+/*
+ * Take the oldest held message that recv matches, or post recv and return NULL. At once, if no
+ * message is held, recv is of the class of the last one, and its table is not full.
+ */
+static inline struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match,
+						     struct rvcm_match_recv *recv)
+{
+	struct rvcm_match_class *class = match->recent;
+	uint64_t tag = recv->item.tag, source = recv->item.source;
+
+	if (!class || !rvcm_match_is_of(class, recv) || class->recvs.count > class->recvs.mask ||
+	    !rvcm_list_empty(&match->held))
+		return rvcm_match_post_late(match, recv);
+	recv->class = class;
+	rvcm_match_note(match, recv);
+	class->recvs.count++;
+	rvcm_list_add_tail(rvcm_match_bucket(match, class, &class->recvs, tag, source),
+			   &recv->link);
+	return NULL;
+}
+
+/* The oldest posted receive of the class that matches, or NULL. */
+static inline struct rvcm_match_recv *rvcm_match_first(const struct rvcm_match *match,
+						       const struct rvcm_match_class *class,
+						       uint64_t tag, uint64_t source)
+{
+	struct rvcm_list *head = rvcm_match_bucket(match, class, &class->recvs, tag, source);
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, head) {
+		struct rvcm_match_recv *recv = rvcm_container_of(pos, struct rvcm_match_recv, link);
+
+		if (rvcm_match_equal(class, &recv->item, tag, source))
+			return recv;
+	}
+	return NULL;
+}
+
+/* The same of all classes. */
+struct rvcm_match_recv *rvcm_match_find(const struct rvcm_match *match, uint64_t tag,
+					uint64_t source);
+
+/* Take the oldest posted receive that matches, unless it stays, or return NULL. */
+static inline struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag,
+							uint64_t source)
+{
+	struct rvcm_match_recv *recv;
+
+	/* Receives that are of none are there only after those of eight. */
+	if (match->n_classes == 1)
+		recv = rvcm_match_first(match, &match->classes[0], tag, source);
+	else
+		recv = rvcm_match_find(match, tag, source);
+	if (!recv || recv->stays)
+		return recv;
+	rvcm_list_cut(&recv->item.all);
+	rvcm_list_cut(&recv->link);
+	if (recv->class)
+		recv->class->recvs.count--;
+	return recv;
+}
 
 static inline struct rvcm_match_recv *rvcm_match_recv_of(struct rvcm_list *all)
 {

@@ -29,7 +29,6 @@ static struct rvcm_recv *share_new(struct rvcm_ep *ep, const struct rvcm_recv *b
 		ep->sink->unreserve(ep->sink_ctx);
 		return NULL;
 	}
-	rvcm_list_init(&share->node);
 	share->match.item.tag = 0;
 	share->match.item.source = RVCM_EP_SOURCE_NONE;
 	share->flags = buffer->flags & ~(uint32_t)RVCM_EP_MULTI;

@@ -67,6 +67,7 @@ struct rvcm_ep {
 	bool unlistened;     /* and the conns are the carrier's again */
 	uint64_t linger_end; /* ns; while closing */
 	size_t inject_max;
+	size_t short_end; /* bytes: of one piece that is shorter nothing needs to be asked */
 	uint32_t tx_max;
 	uint32_t rx_max;
 	uint32_t tx_count;  /* sends that exist and are not parted */
@@ -139,7 +140,8 @@ struct rvcm_recv {
 	size_t room; /* bytes of iov */
 	void *op_context;
 
-	/* The message that it matched; peer is NULL before. */
+	/* The message that it matched; peer is NULL before, then the others mean nothing, nor does
+	 * node. */
 	struct rvcm_peer *peer;
 	uint32_t msg_flags;
 	uint64_t tag;
@@ -230,6 +232,8 @@ void rvcm_peer_free(struct rvcm_peer *peer);
 /* -- send.c -- */
 
 int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
+/* The same for one piece of less than ep.short_end. */
+int rvcm_send_short(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx);
 /* Send the first of the queue. False: no credit. */
 bool rvcm_send_next(struct rvcm_peer *peer);
 /* The peer has accepted everything before mark. */

@@ -28,7 +28,6 @@ static void count(struct rvcm_ep *ep, const struct rvcm_recv *recv, enum rvcm_st
 
 void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why)
 {
-	size_t length = recv->length < recv->room ? (size_t)recv->length : recv->room;
 	struct rvcm_ep_comp comp = {
 		.op_context = recv->op_context,
 		.flags = recv->flags & (uint32_t)RVCM_EP_TAGGED,
@@ -48,8 +47,8 @@ void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct r
 		comp.name = &recv->peer->name;
 	}
 	if (comp.status == RVCM_STATUS_OK) {
-		comp.length = length;
-		comp.overflow = (size_t)recv->length - length;
+		comp.length = recv->length < recv->room ? (size_t)recv->length : recv->room;
+		comp.overflow = (size_t)recv->length - comp.length;
 		comp.status = comp.overflow ? RVCM_STATUS_TRUNCATED : RVCM_STATUS_OK;
 	}
 	if (recv->owner) {
@@ -68,7 +67,8 @@ void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct r
 
 void rvcm_recv_free(struct rvcm_ep *ep, struct rvcm_recv *recv)
 {
-	rvcm_list_del(&recv->node);
+	if (recv->peer)
+		rvcm_list_del(&recv->node);
 	rvcm_pool_put(&ep->recvs, recv);
 }
 
@@ -89,6 +89,7 @@ void rvcm_recv_stop(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvc
 void rvcm_recv_bind(struct rvcm_recv *recv, struct rvcm_peer *peer, uint32_t msg_flags,
 		    uint64_t tag, uint64_t data, uint64_t length)
 {
+	rvcm_list_init(&recv->node);
 	recv->peer = peer;
 	recv->msg_flags = msg_flags;
 	recv->tag = tag;
@@ -142,7 +143,6 @@ static inline __attribute__((always_inline)) struct rvcm_recv *make(struct rvcm_
 	if (!recv)
 		return NULL;
 	ep->rx_count++;
-	rvcm_list_init(&recv->node);
 	recv->match.item.tag = rx->flags & RVCM_EP_TAGGED ? rx->tag : 0;
 	recv->match.ignore = rx->flags & RVCM_EP_TAGGED ? rx->ignore : 0;
 	recv->match.item.source = rx->source;
@@ -156,7 +156,6 @@ static inline __attribute__((always_inline)) struct rvcm_recv *make(struct rvcm_
 	recv->room = room;
 	recv->op_context = rx->op_context;
 	recv->peer = NULL;
-	recv->length = 0;
 	recv->owner = NULL;
 	return recv;
 }

@@ -71,16 +71,14 @@ static void note_long(struct rvcm_peer *peer, size_t length)
 	peer->long_mark = rvcm_path_mark(peer->path);
 }
 
-static void count_eager(struct rvcm_ep *ep, size_t length)
+static inline void count_eager(struct rvcm_ep *ep, size_t length)
 {
 	rvcm_stat_inc(&ep->stats.tx_eager);
-	rvcm_stat_inc(&ep->stats.tx_msgs);
 	rvcm_stat_add(&ep->stats.tx_bytes, length);
 }
 
 /* Send it eagerly, if there is credit. */
-static inline __attribute__((always_inline)) bool send_short(const struct rvcm_ep_tx *tx,
-							     size_t length)
+static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 	size_t bytes = rvcm_put_bytes(tx->flags) + length;
@@ -92,15 +90,8 @@ static inline __attribute__((always_inline)) bool send_short(const struct rvcm_e
 	rvcm_iov_gather(buf, tx->iov, tx->n_iov);
 	rvcm_path_commit(peer->path, bytes,
 			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
+	note_long(peer, length);
 	count_eager(peer->ep, length);
-	return true;
-}
-
-static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
-{
-	if (!send_short(tx, length))
-		return false;
-	note_long(tx->peer, length);
 	return true;
 }
 
@@ -334,12 +325,12 @@ static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 	return 0;
 }
 
-/* Not short, or not wanted eagerly, or something is in its way. */
-static __attribute__((noinline)) int post_late(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
-					       size_t length)
+int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 
+	if (peer->self)
+		return rvcm_self_send(ep, tx, length);
 	if (peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED ||
 	    choose(tx, length) != RVCM_CHOOSE_EAGER || may_lend(tx, length) ||
 	    !send_eager(tx, length))
@@ -348,15 +339,25 @@ static __attribute__((noinline)) int post_late(struct rvcm_ep *ep, const struct 
 	return 0;
 }
 
-int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
+/* What send_eager does, of one piece that is neither lent nor long. */
+int rvcm_send_short(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 {
 	struct rvcm_peer *peer = tx->peer;
+	size_t length = tx->iov->length;
+	size_t bytes = rvcm_put_bytes(tx->flags) + length;
+	uint8_t *buf;
 
-	if (length > ep->engine->short_max || peer->eager_off || peer->waiting || !peer->path ||
-	    tx->flags & RVCM_EP_DELIVERED)
-		return post_late(ep, tx, length);
-	if (!send_short(tx, length))
+	if (peer->eager_off || peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED)
+		return rvcm_send_post(ep, tx, length);
+	buf = rvcm_path_reserve(peer->path, bytes);
+	if (!buf)
 		return queue(ep, tx, length);
+	buf = rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
+	if (length)
+		memcpy(buf, tx->iov->addr, length);
+	count_eager(ep, length);
+	rvcm_path_commit(peer->path, bytes,
+			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
 	if (tx->flags & RVCM_EP_COMPLETION)
 		report_sent(ep, tx);
 	return 0;
