@@ -127,6 +127,38 @@ static void a_stream_that_trickles(void **state)
 	soft_peer_close(&p);
 }
 
+/* It stops in the middle of a payload that goes straight to its place, is looked at, and goes on.
+ */
+static void a_stream_that_pauses(void **state)
+{
+	static uint8_t data[60000], in[60000], frame[RVCM_SOFT_MPA_FPDU_BYTES_MAX];
+	const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_SEND,
+						.last = true,
+						.msn = 1 };
+	size_t parts[] = { 5000, 20000, 30000, 0 };
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+	size_t at = 0;
+
+	(void)state;
+	soft_peer_fill(data, sizeof(data), 6);
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &posted);
+	mr = soft_peer_reg(&p, in, sizeof(in), RVCM_DEV_ACCESS_LOCAL_WRITE);
+	post_recv(&p, 5, in, sizeof(in), mr);
+	parts[3] = soft_peer_fpdu(&p, &hdr, data, sizeof(data), frame) - 55000;
+	for (size_t i = 0; i < 4; at += parts[i++]) {
+		soft_peer_write(&p, frame + at, parts[i]);
+		for (int k = 0; k < 4; k++)
+			soft_peer_pump(&p);
+		assert_true(i == 3 || p.n_wcs == 0);
+	}
+	assert_int_equal(soft_peer_wc(&p).length, sizeof(data));
+	assert_memory_equal(in, data, sizeof(data));
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+}
+
 static void many_messages_in_one_piece_are_held(void **state)
 {
 	enum {
@@ -531,6 +563,7 @@ int main(void)
 		cmocka_unit_test(segments_of_any_size_into_receives),
 		cmocka_unit_test(segments_of_any_size_into_shared_receives),
 		cmocka_unit_test(a_stream_that_trickles),
+		cmocka_unit_test(a_stream_that_pauses),
 		cmocka_unit_test(many_messages_in_one_piece_are_held),
 		cmocka_unit_test(immediate_data_tells_of_the_write_before_it),
 		cmocka_unit_test(a_ready_to_receive_frame_is_passed_over),

@@ -10,11 +10,17 @@
  * until a few short ones have come. One system call and a copy of all that it has read are cheaper
  * than two system calls, up to about a buffer.
  *
+ * A recv that finds nothing takes the socket's lock all the same, and who sends to us needs that
+ * lock to hand over a segment, if he is on this machine: asked over and over in the middle of a
+ * long payload, we would slow down what we wait for. So there poll(2) is asked first, which takes
+ * none, once a read has found nothing.
+ *
  * A frame may be one that cannot be taken now: no room in the CQ, no message free in the pool, no
  * memory. Then the stream stalls: nothing is read and TCP tells the peer.
  */
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "dev/soft/crc.h"
@@ -451,6 +457,14 @@ static __attribute__((noinline)) bool rx_quiet(struct rvcm_soft_qp *qp)
 	return true;
 }
 
+/* Is there nothing for a payload under way? What is not known counts as no. */
+static bool rx_dry(const struct rvcm_soft_qp *qp)
+{
+	struct pollfd pollfd = { .fd = qp->fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, 0) == 0;
+}
+
 /* Read once. True: the socket may have more. */
 static bool rx_read(struct rvcm_soft_qp *qp)
 {
@@ -466,7 +480,10 @@ static bool rx_read(struct rvcm_soft_qp *qp)
 		(void)rx_wrong(qp, &rx->frame);
 		return false;
 	}
+	if (RVCM_SOFT_UNLIKELY(rx->dry) && rx_dry(qp))
+		return false;
 	n = rx->direct ? rx_read_direct(qp, &asked) : rx_read_plain(qp, &asked);
+	rx->dry = n < 0 && rx->direct;
 	if (RVCM_SOFT_LIKELY(n > 0))
 		return rx_parse(qp) == 0 && (size_t)n == asked;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {

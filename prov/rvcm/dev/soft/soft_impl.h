@@ -334,6 +334,7 @@ struct rvcm_soft_rx {
 	uint32_t r;
 	uint32_t w;
 	bool direct;
+	bool dry;      /* direct, and the last read found nothing */
 	uint8_t bulk;  /* not 0: long payloads are likely to follow; short ones count it down */
 	bool stalled;  /* the frame at r cannot be taken for now: no reading */
 	uint16_t term; /* why, when a frame was found wrong */
