@@ -88,7 +88,7 @@ class Stream:
     def __init__(self, sock):
         sock.settimeout(60)
         self.sock = sock
-        self.msn = {0: 1, 1: 1}        # of what we send, by queue
+        self.msn = {0: 1, 1: 1, 2: 1}  # of what we send, by queue
 
     def read(self, n):
         data = b""
@@ -379,6 +379,30 @@ def other_key(app):
     app.end()
     app.wait()
 
+def guessed_key(app):
+    """
+    Who announces memory under a key that is none is asked for it, and ends the stream with a TERMINATE; the
+    application hears that its receive has failed, and why, and nothing is in its way.
+    """
+    stream, request, reply, told = open_to(app)
+    conn = Conn(stream, True, request, reply, told)
+    conn.send_eager(1)
+    conn.expect_hello()
+    conn.expect_eager(2)
+    guess = 0x12345678
+    conn.send_message(RTS, TAGGED, 77, 3, struct.pack("<QH6x", LONG, 1) + struct.pack("<QIH2x", BASE, guess, 0))
+    opcode, last, _, body = stream.segment()
+    while opcode != READ_REQ:              # an ACK, perhaps
+        opcode, last, _, body = stream.segment()
+    assert struct.unpack(">IQIIQ", body)[3:] == (guess, BASE), "the READ of what was announced"
+    # RFC 5040 section 4.8: RDMAP, remote protection error, invalid STag; no headers follow.
+    stream.send_untagged(TERMINATE, 2, bytes([0x01, 0x00, 0, 0]))
+    app.wait(1)
+    log, own = app.said()
+    assert own and "remote access error" in own[0], "the error entry: %s" % own
+    assert any("invalid STag" in line for line in log), "the log: %s" % log
+    stream.sock.close()
+
 def no_proof(app):
     """Whose HELLO proves nothing hears BYE with reason 2, and the end."""
     stream, request, reply, told = open_to(app)
@@ -432,6 +456,7 @@ TESTS = [
     ("with another key", lambda: with_app("none", other_key)),
     ("as opener without proof", lambda: with_app("none", no_proof)),
     ("as acceptor that has waited", lambda: with_app("long", too_late)),
+    ("with a key that is none", lambda: with_app("second", guessed_key)),
 ]
 
 def main():
