@@ -57,6 +57,13 @@ void rvcm_log_write(enum rvcm_log_level level, enum rvcm_log_subsys subsys, cons
 			rvcm_log_write(level, subsys, __func__, __LINE__, __VA_ARGS__); \
 	} while (0)
 
+/* The value of the expression is rc: a call is refused, and the cause said once. */
+#define rvcm_refuse(rc, subsys, ...)                                                      \
+	(rvcm_log_enabled(RVCM_LOG_WARN, subsys)                                          \
+		 ? rvcm_log_write(RVCM_LOG_WARN, subsys, __func__, __LINE__, __VA_ARGS__) \
+		 : (void)0,                                                               \
+	 (rc))
+
 #define rvcm_warn(subsys, ...)  rvcm_log(RVCM_LOG_WARN, subsys, __VA_ARGS__)
 #define rvcm_trace(subsys, ...) rvcm_log(RVCM_LOG_TRACE, subsys, __VA_ARGS__)
 #define rvcm_info(subsys, ...)  rvcm_log(RVCM_LOG_INFO, subsys, __VA_ARGS__)

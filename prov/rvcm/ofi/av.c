@@ -3,6 +3,7 @@
 
 #include "ofi/av.h"
 
+#include <inttypes.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -138,6 +139,8 @@ static void remove_entry(struct rvcm_av *av, struct rvcm_av_entry *entry)
 	rvcm_pool_put(&av->pool, entry);
 }
 
+#define INSERT "fi_av_insert: " /* begins what is said of that, and of its relatives */
+
 /* What one call to insert is to report, address by address (fi_av(3), FI_SYNC_ERR). */
 struct report {
 	fi_addr_t *numbers; /* or NULL */
@@ -149,9 +152,10 @@ struct report {
 static int report_init(struct report *report, fi_addr_t *numbers, uint64_t flags, void *context)
 {
 	if (flags & ~INSERT_FLAGS)
-		return -FI_EBADFLAGS;
+		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_AV, INSERT "flags %#" PRIx64, flags);
 	if (flags & FI_SYNC_ERR && !context)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV,
+				   INSERT "FI_SYNC_ERR without a place for the errors");
 	*report = (struct report) { .numbers = numbers };
 	if (flags & FI_SYNC_ERR)
 		report->errors = context;
@@ -194,7 +198,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	if (rc)
 		return rc;
 	if ((count && !addr) || count > INT_MAX)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV, INSERT "%zu addresses%s", count,
+				   addr ? "" : " at NULL");
 	rvcm_lock_acquire(&av->domain->lock);
 	while (report.done < count) {
 		size_t size = rvcm_sockaddr_size(format, p);
@@ -205,6 +210,11 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		insert_one(av, &name, &report);
 		p += size;
 	}
+	if (report.done < count)
+		rvcm_warn(RVCM_LOG_AV,
+			  INSERT
+			  "address %zu of %zu is none of the domain's format; the rest is left",
+			  report.done, count);
 	for (int err = -FI_EINVAL; report.done < count; err = -FI_ECANCELED)
 		report_one(&report, err, 0);
 	rvcm_lock_release(&av->domain->lock);
@@ -223,7 +233,8 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	if (rc)
 		return rc;
 	if (!node || !service)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV, "fi_av_insertsvc: without %s",
+				   node ? "a service" : "a node");
 	n = rvcm_sockaddr_resolve(node, service, false, false, found, 16);
 	for (int i = 0; i < n && !name; i++) {
 		if (rvcm_sockaddr_fits(av->domain->addr_format, found[i].family))
@@ -233,7 +244,12 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	if (name)
 		insert_one(av, name, &report);
 	else
-		report_one(&report, n < 0 ? n : -FI_ENODATA, 0);
+		report_one(&report,
+			   rvcm_refuse(
+				   n < 0 ? n : -FI_ENODATA, RVCM_LOG_AV,
+				   "fi_av_insertsvc: %s %s names no address of the domain's format",
+				   node, service),
+			   0);
 	rvcm_lock_release(&av->domain->lock);
 	return report.inserted;
 }
@@ -261,12 +277,16 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	if (rc)
 		return rc;
 	if (!node || !service || (svccnt && nodecnt > INT_MAX / svccnt))
-		return -FI_EINVAL;
-	if (rvcm_sockaddr_resolve(node, service, true, false, &first, 1) != 1)
-		return -FI_EINVAL;
-	if (!rvcm_sockaddr_fits(av->domain->addr_format, first.family) ||
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV,
+				   "fi_av_insertsym: no node, no service, or %zu times %zu of them",
+				   nodecnt, svccnt);
+	if (rvcm_sockaddr_resolve(node, service, true, false, &first, 1) != 1 ||
+	    !rvcm_sockaddr_fits(av->domain->addr_format, first.family) ||
 	    first.port + svccnt > UINT16_MAX + 1u)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV,
+				   "fi_av_insertsym: %s %s and %zu ports from there on are no "
+				   "numeric addresses of the domain's format",
+				   node, service, svccnt);
 	rvcm_lock_acquire(&av->domain->lock);
 	for (size_t i = 0; i < nodecnt; i++) {
 		name = first;
@@ -284,15 +304,18 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 	int rc = 0;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_AV, "fi_av_remove: flags %#" PRIx64,
+				   flags);
 	if (count && !fi_addr)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV, "fi_av_remove: %zu numbers at NULL",
+				   count);
 	rvcm_lock_acquire(&av->domain->lock);
 	for (size_t i = 0; i < count; i++) {
 		if (rvcm_av_name(av, fi_addr[i]))
 			remove_entry(av, av->entries[fi_addr[i]]);
 		else
-			rc = -FI_EINVAL;
+			rc = rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV,
+					 "fi_av_remove: %#" PRIx64 " is no address", fi_addr[i]);
 	}
 	rvcm_lock_release(&av->domain->lock);
 	return rc;
@@ -390,12 +413,16 @@ static const struct fi_ops_av av_ops = {
  */
 static int check_attr(const struct fi_av_attr *attr)
 {
+	int rc = attr->flags & (FI_EVENT | FI_READ) ? -FI_ENOSYS : -FI_EBADFLAGS;
+
 	if (attr->type > FI_AV_TABLE)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV, "fi_av_open: no type %d",
+				   (int)attr->type);
 	if (attr->rx_ctx_bits || attr->name)
-		return -FI_ENOSYS;
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_AV, "fi_av_open: %s is not offered",
+				   attr->name ? "a name, to share it by" : "rx_ctx_bits");
 	if (attr->flags & ~FI_SYMMETRIC)
-		return attr->flags & (FI_EVENT | FI_READ) ? -FI_ENOSYS : -FI_EBADFLAGS;
+		return rvcm_refuse(rc, RVCM_LOG_AV, "fi_av_open: flags %#" PRIx64, attr->flags);
 	return 0;
 }
 

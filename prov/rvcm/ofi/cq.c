@@ -3,6 +3,7 @@
 
 #include "ofi/cq.h"
 
+#include <inttypes.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -365,18 +366,27 @@ static void *(*const formats[])(const struct rvcm_cq_entry *entry, void *buf) = 
 
 static int check_attr(const struct fi_cq_attr *attr)
 {
-	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->wait_cond > FI_CQ_COND_THRESHOLD ||
-	    attr->size > SIZE_MOST)
-		return -FI_EINVAL;
+	if (attr->format > FI_CQ_FORMAT_TAGGED)
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_CQ, "fi_cq_open: no format %d",
+				   (int)attr->format);
+	if (attr->wait_cond > FI_CQ_COND_THRESHOLD)
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_CQ,
+				   "fi_cq_open: no condition %d to wait for", (int)attr->wait_cond);
+	if (attr->size > SIZE_MOST)
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_CQ, "fi_cq_open: size %zu: %zu at most",
+				   attr->size, (size_t)SIZE_MOST);
 	if (attr->flags & ~FI_AFFINITY)
-		return -FI_EBADFLAGS;
+		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_CQ, "fi_cq_open: flags %#" PRIx64,
+				   attr->flags);
 	switch (attr->wait_obj) {
 	case FI_WAIT_NONE:
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_FD:
 		return 0;
 	default:
-		return -FI_ENOSYS;
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_CQ,
+				   "fi_cq_open: wait object %d is not offered: FI_WAIT_FD is",
+				   (int)attr->wait_obj);
 	}
 }
 

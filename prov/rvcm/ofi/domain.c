@@ -299,11 +299,14 @@ static int check_info(const struct fi_info *info)
 	const struct fi_domain_attr *attr = info->domain_attr;
 
 	if (!attr || !attr->name)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_DOMAIN, "fi_domain: without a name");
 	if (!rvcm_tclass_known(rvcm_tclass_of(info)))
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_DOMAIN, "fi_domain: no traffic class %u",
+				   rvcm_tclass_of(info));
 	if (attr->auth_key_size && (attr->auth_key_size != RVCM_JOBKEY_BYTES || !attr->auth_key))
-		return -FI_EINVAL;
+		return rvcm_refuse(
+			-FI_EINVAL, RVCM_LOG_DOMAIN, "fi_domain: a key of %zu bytes: it has %u",
+			attr->auth_key ? attr->auth_key_size : 0, (unsigned int)RVCM_JOBKEY_BYTES);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "ofi/endpoint.h"
 
+#include <inttypes.h>
 #include <errno.h>
 #include <string.h>
 
@@ -65,6 +66,8 @@ int rvcm_endpoint_find(struct rvcm_endpoint *ep, fi_addr_t number, struct rvcm_p
 
 /* -- binding and enabling ------------------------------------------------------------------ */
 
+#define BIND "fi_ep_bind: " /* begins what is said of it */
+
 static int bind_side(struct rvcm_endpoint_side *side, struct rvcm_cq *cq, bool selective)
 {
 	if (side->cq)
@@ -81,13 +84,17 @@ static int bind_cq(struct rvcm_endpoint *ep, struct rvcm_cq *cq, uint64_t flags)
 	int rc = 0;
 
 	if (cq->domain != ep->domain)
-		return -FI_EDOMAIN;
+		return rvcm_refuse(-FI_EDOMAIN, RVCM_LOG_EP_CTRL, BIND "a queue of another domain");
 	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
-		return -FI_EBADFLAGS;
+		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_EP_CTRL,
+				   BIND "a completion queue with flags %#" PRIx64, flags);
 	if (!(flags & (FI_TRANSMIT | FI_RECV)))
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_EP_CTRL,
+				   BIND "a completion queue with neither FI_TRANSMIT nor FI_RECV");
 	if ((flags & FI_TRANSMIT && ep->tx.cq) || (flags & FI_RECV && ep->rx.cq))
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_EP_CTRL,
+				   BIND "a second completion queue for %s",
+				   flags & FI_TRANSMIT && ep->tx.cq ? "FI_TRANSMIT" : "FI_RECV");
 	if (flags & FI_TRANSMIT)
 		rc = bind_side(&ep->tx, cq, selective);
 	if (!rc && flags & FI_RECV)
@@ -98,9 +105,10 @@ static int bind_cq(struct rvcm_endpoint *ep, struct rvcm_cq *cq, uint64_t flags)
 static int bind_av(struct rvcm_endpoint *ep, struct rvcm_av *av)
 {
 	if (av->domain != ep->domain)
-		return -FI_EDOMAIN;
+		return rvcm_refuse(-FI_EDOMAIN, RVCM_LOG_EP_CTRL,
+				   BIND "an address vector of another domain");
 	if (ep->av)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_EP_CTRL, BIND "a second address vector");
 	ep->av = av;
 	atomic_fetch_add(&av->refs, 1);
 	rvcm_lock_acquire(&ep->domain->lock);
@@ -114,7 +122,8 @@ static int endpoint_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct rvcm_endpoint *ep = rvcm_endpoint_of_fid(fid);
 
 	if (ep->ep)
-		return -FI_EOPBADSTATE;
+		return rvcm_refuse(-FI_EOPBADSTATE, RVCM_LOG_EP_CTRL,
+				   BIND "to an endpoint that is enabled");
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct rvcm_cq *)bfid, flags);
@@ -123,9 +132,11 @@ static int endpoint_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_EQ:
 		return 0; /* reliable datagrams have no events */
 	case FI_CLASS_CNTR:
-		return -FI_ENOSYS;
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_EP_CTRL, BIND "there are no counters");
 	default:
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_EP_CTRL,
+				   BIND "an object of class %zu, which no endpoint has",
+				   bfid->fclass);
 	}
 }
 
@@ -146,6 +157,20 @@ static const char *why_not(int err, char buf[RVCM_LIMIT_TEXT_MAX])
 	return rvcm_limit_text(err, buf);
 }
 
+static int check_enable(const struct rvcm_endpoint *ep)
+{
+	if (ep->ep)
+		return rvcm_refuse(-FI_EOPBADSTATE, RVCM_LOG_EP_CTRL, "fi_enable: a second time");
+	if (!ep->av)
+		return rvcm_refuse(-FI_ENOAV, RVCM_LOG_EP_CTRL,
+				   "fi_enable: no address vector is bound");
+	if ((ep->caps & FI_SEND && !ep->tx.cq) || (ep->caps & FI_RECV && !ep->rx.cq))
+		return rvcm_refuse(-FI_ENOCQ, RVCM_LOG_EP_CTRL,
+				   "fi_enable: no completion queue is bound for %s",
+				   ep->caps & FI_SEND && !ep->tx.cq ? "FI_TRANSMIT" : "FI_RECV");
+	return 0;
+}
+
 static int endpoint_enable(struct rvcm_endpoint *ep)
 {
 	struct rvcm_ep_attr attr = {
@@ -160,12 +185,9 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 	char text[RVCM_ADDR_STRLEN], why[RVCM_LIMIT_TEXT_MAX];
 	int rc;
 
-	if (ep->ep)
-		return -FI_EOPBADSTATE;
-	if (!ep->av)
-		return -FI_ENOAV;
-	if ((ep->caps & FI_SEND && !ep->tx.cq) || (ep->caps & FI_RECV && !ep->rx.cq))
-		return -FI_ENOCQ;
+	rc = check_enable(ep);
+	if (rc)
+		return rc;
 	rc = set_flags(ep);
 	if (rc)
 		return rc;
@@ -336,9 +358,12 @@ static const struct fi_ops fid_ops = {
 static int check_info(const struct rvcm_domain *domain, const struct fi_info *info)
 {
 	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM)
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_EP_CTRL,
+				   "endpoint: without an info of type FI_EP_RDM");
 	if (info->caps & ~RVCM_OFFER_CAPS || info->mode & FI_MSG_PREFIX)
-		return -FI_EOPNOTSUPP;
+		return rvcm_refuse(-FI_EOPNOTSUPP, RVCM_LOG_EP_CTRL,
+				   "endpoint: caps %#" PRIx64 " or FI_MSG_PREFIX is not offered",
+				   (uint64_t)(info->caps & ~RVCM_OFFER_CAPS));
 	if (rvcm_tclass_of(info) && rvcm_tclass_of(info) != domain->tclass) {
 		rvcm_warn(RVCM_LOG_EP_CTRL,
 			  "endpoint: traffic class %u is not its domain's, which is %u",

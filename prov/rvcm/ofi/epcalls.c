@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
 #include "config.h"
 
 #include "ofi/epcalls.h"
@@ -67,9 +68,13 @@ static int endpoint_setopt(fid_t fid, int level, int optname, const void *optval
 	size_t value;
 
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
-		return -FI_ENOPROTOOPT;
+		return rvcm_refuse(-FI_ENOPROTOOPT, RVCM_LOG_EP_CTRL,
+				   "fi_setopt: option %d of level %d cannot be set", optname,
+				   level);
 	if (!optval || optlen != sizeof(value))
-		return -FI_EINVAL;
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_EP_CTRL,
+				   "fi_setopt: FI_OPT_MIN_MULTI_RECV has %zu bytes, not %zu",
+				   sizeof(value), optval ? optlen : 0);
 	memcpy(&value, optval, sizeof(value));
 	rvcm_lock_acquire(&ep->domain->lock);
 	ep->min_multi_recv = value;

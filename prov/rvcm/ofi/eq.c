@@ -3,6 +3,7 @@
 
 #include "ofi/eq.h"
 
+#include <inttypes.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -130,9 +131,12 @@ int rvcm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_
 	struct eq *eq;
 
 	if (attr && attr->flags & ~(FI_WRITE | FI_AFFINITY))
-		return -FI_EBADFLAGS;
+		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_EQ, "fi_eq_open: flags %#" PRIx64,
+				   attr->flags);
 	if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD)
-		return -FI_ENOSYS;
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_EQ,
+				   "fi_eq_open: wait object %d is not offered: FI_WAIT_FD is",
+				   (int)wait);
 	eq = rvcm_mem_zalloc(sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
 #include "config.h"
 
 #include "ofi/region.h"
 
+#include <inttypes.h>
 #include <rdma/fi_errno.h>
 
 #include "base/mem.h"
@@ -44,19 +46,50 @@ static const struct fi_ops fid_ops = {
 	.ops_set = rvcm_nosys_ops_set,
 };
 
+/* Does a range end before its address space does? */
+static bool ranges_fit(const struct fi_mr_attr *attr)
+{
+	for (size_t i = 0; i < attr->iov_count; i++)
+		if (attr->mr_iov[i].iov_len > UINTPTR_MAX - (uintptr_t)attr->mr_iov[i].iov_base)
+			return false;
+	return true;
+}
+
+static int check_attr(const struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags)
+{
+	if (fid->fclass != FI_CLASS_DOMAIN)
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_MR, "fi_mr_reg: on what is no domain");
+	if (!attr || (attr->iov_count && !attr->mr_iov))
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_MR, "fi_mr_reg: without %s",
+				   attr ? "an iov" : "attributes");
+	if (attr->iov_count > RVCM_OFFER_IOV_MAX)
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_MR, "fi_mr_reg: %zu pieces: %u at most",
+				   attr->iov_count, (unsigned int)RVCM_OFFER_IOV_MAX);
+	if (!ranges_fit(attr))
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_MR,
+				   "fi_mr_reg: a range goes beyond the end of the address space");
+	if (flags)
+		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_MR, "fi_mr_reg: flags %#" PRIx64, flags);
+	if (attr->access & ~LOCAL_ACCESS)
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
+				   "fi_mr_reg: access %#" PRIx64 ": FI_SEND and FI_RECV only",
+				   attr->access);
+	if (attr->iface != FI_HMEM_SYSTEM)
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR, "fi_mr_reg: memory of interface %d",
+				   (int)attr->iface);
+	return 0;
+}
+
 static int region_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 			  struct fid_mr **mr)
 {
 	struct rvcm_domain *domain = (struct rvcm_domain *)fid;
 	struct region *region;
+	int rc;
 
-	if (fid->fclass != FI_CLASS_DOMAIN || !attr || (attr->iov_count && !attr->mr_iov) ||
-	    attr->iov_count > RVCM_OFFER_IOV_MAX)
-		return -FI_EINVAL;
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (attr->access & ~LOCAL_ACCESS || attr->iface != FI_HMEM_SYSTEM)
-		return -FI_ENOSYS;
+	rc = check_attr(fid, attr, flags);
+	if (rc)
+		return rc;
 	region = rvcm_mem_zalloc(sizeof(*region));
 	if (!region)
 		return -FI_ENOMEM;

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Each call with a bad argument has an errno of its own, and one line at warn level that says why.
+ */
+#include "conf/conf.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "ofi/caught.h"
+
+static const struct conf_options plain;
+
+static struct conf_node node;
+static struct fid_ep *bare; /* nothing is bound to it */
+
+/* -- calls ------------------------------------------------------------------------------------ */
+
+static int mr_reg(const void *buf, size_t len, uint64_t access, uint64_t flags)
+{
+	struct fid_mr *mr;
+
+	return fi_mr_reg(node.domain, buf, len, access, 0, 0, flags, &mr, NULL);
+}
+
+static int mr_access(void)
+{
+	return mr_reg(&node, 1, FI_REMOTE_READ, 0);
+}
+
+static int mr_flags(void)
+{
+	return mr_reg(&node, 1, FI_SEND, FI_RMA_EVENT);
+}
+
+static int mr_beyond(void)
+{
+	return mr_reg(&node, SIZE_MAX, FI_SEND, 0);
+}
+
+static int mr_pieces(void)
+{
+	struct iovec iov[64] = { { NULL, 0 } };
+	struct fi_mr_attr attr = { .mr_iov = iov, .iov_count = 64, .access = FI_SEND };
+	struct fid_mr *mr;
+
+	return fi_mr_regattr(node.domain, &attr, 0, &mr);
+}
+
+static int mr_no_iov(void)
+{
+	struct fi_mr_attr attr = { .iov_count = 1, .access = FI_SEND };
+	struct fid_mr *mr;
+
+	return fi_mr_regattr(node.domain, &attr, 0, &mr);
+}
+
+static int insert(const void *addr, size_t count, uint64_t flags)
+{
+	fi_addr_t numbers[2];
+
+	return fi_av_insert(node.av, addr, count, numbers, flags, NULL);
+}
+
+static int insert_flags(void)
+{
+	return insert(node.name, 1, FI_AV_USER_ID);
+}
+
+static int insert_errors(void)
+{
+	return insert(node.name, 1, FI_SYNC_ERR);
+}
+
+static int insert_null(void)
+{
+	return insert(NULL, 2, 0);
+}
+
+static int insert_family(void)
+{
+	struct sockaddr_storage none = { .ss_family = 99 };
+
+	return insert(&none, 1, 0);
+}
+
+static int insert_service(void)
+{
+	fi_addr_t number;
+
+	return fi_av_insertsvc(node.av, "127.0.0.1", "no-such-service", &number, 0, NULL);
+}
+
+static int insert_no_service(void)
+{
+	fi_addr_t number;
+
+	return fi_av_insertsvc(node.av, "127.0.0.1", NULL, &number, 0, NULL);
+}
+
+static int insert_many(void)
+{
+	fi_addr_t numbers[2];
+
+	return fi_av_insertsym(node.av, "127.0.0.1", 1, "65535", 2, numbers, 0, NULL);
+}
+
+static int remove_none(void)
+{
+	fi_addr_t number = 12345;
+
+	return fi_av_remove(node.av, &number, 1, 0);
+}
+
+static int av_open(enum fi_av_type type, const char *name, uint64_t flags)
+{
+	struct fi_av_attr attr = { .type = type, .name = name, .flags = flags };
+	struct fid_av *av;
+
+	return fi_av_open(node.domain, &attr, &av, NULL);
+}
+
+static int av_type(void)
+{
+	return av_open(99, NULL, 0);
+}
+
+static int av_name(void)
+{
+	return av_open(FI_AV_TABLE, "shared", 0);
+}
+
+static int av_flags(void)
+{
+	return av_open(FI_AV_TABLE, NULL, FI_EVENT);
+}
+
+static int cq_open(struct fi_cq_attr attr)
+{
+	struct fid_cq *cq;
+
+	return fi_cq_open(node.domain, &attr, &cq, NULL);
+}
+
+static int cq_wait(void)
+{
+	return cq_open((struct fi_cq_attr) { .wait_obj = FI_WAIT_MUTEX_COND });
+}
+
+static int cq_format(void)
+{
+	return cq_open((struct fi_cq_attr) { .format = 99 });
+}
+
+static int cq_size(void)
+{
+	return cq_open((struct fi_cq_attr) { .size = SIZE_MAX });
+}
+
+static int cq_flags(void)
+{
+	return cq_open((struct fi_cq_attr) { .flags = FI_TRIGGER });
+}
+
+static int eq_wait(void)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };
+	struct fid_eq *eq;
+
+	return fi_eq_open(node.fabric, &attr, &eq, NULL);
+}
+
+static int setopt_unknown(void)
+{
+	size_t value = 1;
+
+	return fi_setopt(&node.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value,
+			 sizeof(value));
+}
+
+static int setopt_short(void)
+{
+	return fi_setopt(&node.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, "x", 1);
+}
+
+static int bind_late(void)
+{
+	return fi_ep_bind(node.ep, &node.av->fid, 0);
+}
+
+static int bind_flags(void)
+{
+	return fi_ep_bind(bare, &node.txcq->fid, FI_TRANSMIT | FI_TRIGGER);
+}
+
+static int bind_no_side(void)
+{
+	return fi_ep_bind(bare, &node.txcq->fid, 0);
+}
+
+static int bind_stranger(void)
+{
+	return fi_ep_bind(bare, &node.fabric->fid, 0);
+}
+
+static int enable_bare(void)
+{
+	return fi_enable(bare);
+}
+
+static int bind_av(void)
+{
+	return fi_ep_bind(bare, &node.av->fid, 0);
+}
+
+static int bind_tx(void)
+{
+	return fi_ep_bind(bare, &node.txcq->fid, FI_TRANSMIT);
+}
+
+static int enable_again(void)
+{
+	return fi_enable(node.ep);
+}
+
+static const struct {
+	int (*call)(void);
+	int rc;
+	const char *why; /* NULL: not a word */
+} rows[] = {
+	{ mr_access, -FI_ENOSYS, "access" },
+	{ mr_flags, -FI_EBADFLAGS, "fi_mr_reg: flags" },
+	{ mr_beyond, -FI_EINVAL, "end of the address space" },
+	{ mr_pieces, -FI_EINVAL, "64 pieces" },
+	{ mr_no_iov, -FI_EINVAL, "without an iov" },
+	{ insert_flags, -FI_EBADFLAGS, "fi_av_insert: flags" },
+	{ insert_errors, -FI_EINVAL, "FI_SYNC_ERR" },
+	{ insert_null, -FI_EINVAL, "2 addresses at NULL" },
+	{ insert_family, 0, "address 0 of 1" },
+	{ insert_service, 0, "no-such-service" },
+	{ insert_no_service, -FI_EINVAL, "without a service" },
+	{ insert_many, -FI_EINVAL, "65535 and 2 ports" },
+	{ remove_none, -FI_EINVAL, "0x3039" },
+	{ av_type, -FI_EINVAL, "type 99" },
+	{ av_name, -FI_ENOSYS, "name" },
+	{ av_flags, -FI_ENOSYS, "fi_av_open: flags" },
+	{ cq_wait, -FI_ENOSYS, "fi_cq_open: wait object" },
+	{ cq_format, -FI_EINVAL, "format 99" },
+	{ cq_size, -FI_EINVAL, "size" },
+	{ cq_flags, -FI_EBADFLAGS, "fi_cq_open: flags" },
+	{ eq_wait, -FI_ENOSYS, "fi_eq_open: wait object" },
+	{ setopt_unknown, -FI_ENOPROTOOPT, "fi_setopt: option" },
+	{ setopt_short, -FI_EINVAL, "FI_OPT_MIN_MULTI_RECV" },
+	{ bind_late, -FI_EOPBADSTATE, "enabled" },
+	{ bind_flags, -FI_EBADFLAGS, "with flags" },
+	{ bind_no_side, -FI_EINVAL, "neither FI_TRANSMIT nor FI_RECV" },
+	{ bind_stranger, -FI_EINVAL, "class" },
+	{ enable_bare, -FI_ENOAV, "no address vector" },
+	{ bind_av, 0, NULL },
+	{ bind_av, -FI_EINVAL, "second address vector" },
+	{ enable_bare, -FI_ENOCQ, "for FI_TRANSMIT" },
+	{ bind_tx, 0, NULL },
+	{ bind_tx, -FI_EINVAL, "second completion queue" },
+	{ enable_bare, -FI_ENOCQ, "for FI_RECV" },
+	{ enable_again, -FI_EOPBADSTATE, "second time" },
+};
+
+static void what_is_refused_is_said_once(void **state)
+{
+	(void)state;
+	conf_open(&node, &plain);
+	conf_ok(fi_endpoint(node.domain, node.info, &bare, NULL));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *text;
+		int rc;
+
+		caught_begin();
+		rc = rows[i].call();
+		text = caught_end();
+		if (rc != rows[i].rc || caught_lines(text) != (rows[i].why ? 1 : 0) ||
+		    (rows[i].why && !strstr(text, rows[i].why)))
+			fail_msg("row %zu: %d, and said: %s", i, rc, text);
+		free(text);
+	}
+	conf_ok(fi_close(&bare->fid));
+	conf_close(&node);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_refused_is_said_once),
+	};
+
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	conf_provider();
+	return cmocka_run_group_tests_name("ofi_said", tests, caught_setup, caught_teardown);
+}
