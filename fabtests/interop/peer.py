@@ -303,7 +303,8 @@ class App:
         return [line for line in lines if ":rvcm:" in line], [line for line in lines if line.startswith("interop_app:")]
 
     def wait(self, code=0):
-        assert self.process.wait(60) == code, "interop_app failed: %s" % (self.said(),)
+        got = self.process.wait(60)
+        assert got == code, "interop_app ended with %d: %s" % (got, self.said())
 
     def kill(self):
         self.listener.close()
