@@ -166,6 +166,35 @@ static void a_proven_restart_replaces_the_link(void **state)
 	three_close(&t);
 }
 
+/* Its HELLO had lain there; meanwhile another process has come, under the same name, and stays. */
+static void who_was_there_before_comes_too_late(void **state)
+{
+	struct victim victim;
+	struct liar former, present;
+
+	(void)state;
+	victim_open(&victim, 1);
+	liar_open(&former, &victim);
+	liar_open(&present, &victim);
+	request_of(&former, 5, 1);
+	present.name = former.name;
+	request_of(&present, 6, 1);
+	liar_hello(&present, true);
+	liar_data(&present, 0);
+	assert_int_equal(victim.received, 1);
+	liar_hello(&former, true);
+	liar_pass(&former, 20 * SIM_MS);
+	assert_int_equal(former.bye, RVCM_WIRE_REASON_STALE);
+	assert_int_equal(unproven(&victim), 1);
+	assert_non_null(strstr(victim.warned.text, "another process has its name since"));
+	liar_data(&present, 1);
+	assert_int_equal(victim.received, 2);
+	assert_int_equal(victim.downs, 0);
+	liar_assert_served(&present);
+	liar_close(&former);
+	victim_close(&victim, &present);
+}
+
 static void the_same_life_connects_anew(void **state)
 {
 	struct three t;
@@ -416,6 +445,7 @@ int main(void)
 		cmocka_unit_test(a_replay_costs_no_link),
 		cmocka_unit_test(a_request_counts_once),
 		cmocka_unit_test(a_proven_restart_replaces_the_link),
+		cmocka_unit_test(who_was_there_before_comes_too_late),
 		cmocka_unit_test(the_same_life_connects_anew),
 		cmocka_unit_test(no_window_before_the_old_link_is_reaped),
 		cmocka_unit_test(claims_are_limited),
