@@ -32,6 +32,10 @@ void watch_ep(struct rvcm_ep *ep);
 /* Receives that have matched and are being fetched. */
 size_t watch_ep_reading(struct rvcm_ep *ep);
 
+/* Tell of each message that has been taken and not been completed: held, or matched. */
+void watch_ep_taken(struct rvcm_ep *ep, void (*tell)(void *ctx, uint64_t source, uint64_t data),
+		    void *ctx);
+
 /* Is the peer connected, and has it shown on that link who it is? */
 bool watch_peer_proven(const struct rvcm_peer *peer);
 

@@ -149,6 +149,45 @@ size_t watch_ep_reading(struct rvcm_ep *ep)
 	return n;
 }
 
+static void tell_held(struct rvcm_list *helds,
+		      void (*tell)(void *ctx, uint64_t source, uint64_t data), void *ctx)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, helds) {
+		const struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);
+
+		tell(ctx, held->peer->source, held->data);
+	}
+}
+
+static void tell_matched(struct rvcm_list *recvs,
+			 void (*tell)(void *ctx, uint64_t source, uint64_t data), void *ctx)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, recvs) {
+		const struct rvcm_recv *recv = rvcm_container_of(pos, struct rvcm_recv, node);
+
+		tell(ctx, recv->peer->source, recv->data);
+	}
+}
+
+void watch_ep_taken(struct rvcm_ep *ep, void (*tell)(void *ctx, uint64_t source, uint64_t data),
+		    void *ctx)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &ep->peers) {
+		struct rvcm_peer *peer = rvcm_container_of(pos, struct rvcm_peer, node);
+
+		tell_held(&peer->held, tell, ctx);
+		tell_matched(&peer->reading, tell, ctx);
+		tell_matched(&peer->fins, tell, ctx);
+	}
+	tell_held(&ep->claimed, tell, ctx);
+}
+
 void watch_ep_idle(struct rvcm_ep *ep)
 {
 	watch_ep(ep);

@@ -296,6 +296,7 @@ void world_ep_close(struct world_ep *ep)
 
 	for (int i = 0; i < w->n_eps; i++)
 		ep->proven[i] = watch_peer_proven(ep->peers[i]);
+	world_note_taken(ep);
 	ep->ep = NULL; /* nothing is reported any more */
 	rvcm_ep_shutdown(closing);
 	while (!rvcm_ep_quiet(closing)) {
@@ -361,6 +362,7 @@ void world_kill(struct world *w, int index, enum sim_kill how)
 			continue;
 		if (ep->ep) {
 			engine->eps[n++] = ep->ep;
+			world_note_taken(ep);
 			rvcm_ep_shutdown(ep->ep);
 			retire(ep);
 		}
@@ -393,6 +395,13 @@ static void free_old(struct world *w)
 	}
 }
 
+static void forget_taken(struct world_ep *ep)
+{
+	for (int from = 0; from < WORLD_EPS_MAX; from++)
+		for (uint32_t life = 0; life < WORLD_LIVES_MAX; life++)
+			free(ep->taken[from][life]);
+}
+
 void world_close(struct world *w)
 {
 	uint64_t limit;
@@ -408,8 +417,10 @@ void world_close(struct world *w)
 	for (int i = 0; i < w->n_engines; i++)
 		if (w->engines[i])
 			engine_close(w->engines[i]);
-	for (int i = 0; i < w->n_eps; i++)
+	for (int i = 0; i < w->n_eps; i++) {
 		assert_int_equal(w->eps[i].reserved, 0);
+		forget_taken(&w->eps[i]);
+	}
 	free_old(w);
 	while (w->owed) {
 		struct world_owed *owed = w->owed;

@@ -74,6 +74,9 @@ struct world_ep {
 	uint32_t any_open[2]; /* receives of world_receive_any, by tagged */
 	uint8_t *got[WORLD_EPS_MAX][WORLD_LIVES_MAX]; /* by number */
 	uint32_t got_room[WORLD_EPS_MAX][WORLD_LIVES_MAX];
+	/* By all its lives that have closed or died, before that: got, or taken by the endpoint. */
+	uint8_t *taken[WORLD_EPS_MAX][WORLD_LIVES_MAX];
+	uint32_t taken_room[WORLD_EPS_MAX][WORLD_LIVES_MAX];
 };
 
 struct world_engine {
@@ -187,6 +190,8 @@ void world_multi_took(struct world_ep *ep, struct world_op *op, const struct rvc
 void world_check_order(struct world_ep *ep, const struct world_op *op);
 void world_got(struct world_ep *ep, int from, uint64_t data);
 bool world_has(const struct world_ep *ep, int from, uint64_t data);
+/* The endpoint is about to close, or to die: what it has taken has been delivered. */
+void world_note_taken(struct world_ep *ep);
 /* A send ended well whose end tells that it was received. */
 void world_check_received(struct world *w, int from, const struct world_op *op);
 /*
