@@ -5,10 +5,11 @@
 
 #include "sim/watch.h"
 
-#define DRAIN_NS  (60 * SIM_S)   /* in which everything must be over */
-#define ANY_OPEN  10u            /* receives for whatever comes, tagged or not, while draining */
-#define TRIES_MAX 100            /* to post them, in a turn */
-#define QUIET_NS  (100 * SIM_MS) /* in which nothing has come: then nothing will */
+#define DRAIN_NS      (60 * SIM_S) /* in which everything must be over */
+#define ANY_OPEN      10u          /* receives for whatever comes, tagged or not, while draining */
+#define TRIES_MAX     100          /* to post them, in a turn */
+#define MEANWHILE_MAX 400u         /* closing may take seconds, of some million turns */
+#define QUIET_NS      (100 * SIM_MS) /* in which nothing has come: then nothing will */
 
 struct run {
 	const struct plan *plan;
@@ -17,6 +18,8 @@ struct run {
 	uint64_t silent_until; /* all links; 0 = they are not */
 	uint64_t paused_until[WORLD_ENGINES_MAX];
 	uint32_t restarts;
+	int closing;         /* endpoints */
+	uint32_t meanwhiles; /* turns that others were busy in, while the last of these closed */
 };
 
 struct plan plan_of(uint64_t seed)
@@ -29,6 +32,7 @@ struct plan plan_of(uint64_t seed)
 	plan.closes = seed & 4;
 	plan.lulls = seed & 8;
 	plan.sleepy = seed / 16 & 1;
+	plan.churn = plan.closes && !plan.faults && !plan.deaths && seed & 8;
 	plan.end = seed % 23 == 0 ? PLAN_ABANDON : PLAN_DRAIN;
 	return plan;
 }
@@ -81,7 +85,7 @@ static void lull(struct run *r)
 	if (!w->engines[i])
 		return;
 	r->sums->lulls++;
-	switch (world_below(w, 4)) {
+	switch (world_below(w, r->plan->churn ? 2 : 4)) {
 	case 0:
 		w->engines[i]->data_until = until;
 		break;
@@ -119,8 +123,13 @@ static void end_lulls(struct run *r, uint64_t now)
 
 static void close_or_reopen(struct run *r, struct world_ep *ep)
 {
+	if (ep->closing || ep->index < r->w->n_stable)
+		return;
 	if (ep->ep) {
+		r->closing++;
+		r->meanwhiles = 0;
 		world_ep_close(ep);
+		r->closing--;
 		r->sums->closes++;
 	} else if (ep->life + 1 < WORLD_LIVES_MAX) {
 		world_ep_reopen(ep);
@@ -192,7 +201,21 @@ static void trouble(struct run *r)
 		fault(r);
 	if (r->plan->lulls && one_in(r, 50))
 		lull(r);
-	if ((r->plan->deaths || r->plan->closes) && one_in(r, 80))
+	if ((r->plan->deaths || r->plan->closes) && one_in(r, r->plan->churn ? 15 : 80))
+		death(r);
+}
+
+/* While an endpoint closes, in another thread. */
+static void meanwhile(void *ctx)
+{
+	struct run *r = ctx;
+
+	end_lulls(r, sim_now(r->w->net));
+	if (++r->meanwhiles > MEANWHILE_MAX)
+		return;
+	for (uint64_t i = world_below(r->w, 3); i > 0; i--)
+		act(r);
+	if (r->closing < 2 && one_in(r, 20))
 		death(r);
 }
 
@@ -236,7 +259,7 @@ static bool pending(struct world *w)
 				     watch_ep_reading(w->eps[i].ep)))
 			return true;
 	/* What was injected may wait for its connection still. */
-	return !w->faulty && !world_all_got(w);
+	return !world_all_got(w);
 }
 
 /* As many as there should be; but those that are being fetched may leave no room for them. */
@@ -311,6 +334,7 @@ static void finish(struct run *r)
 	struct world *w = r->w;
 
 	all_is_well(r);
+	w->meanwhile = NULL;
 	if (r->plan->end == PLAN_ABANDON) {
 		for (int i = 0; i < w->n_eps; i++)
 			if (w->eps[i].ep)
@@ -385,7 +409,11 @@ void plan_run(const struct plan *plan, struct plan_sums *sums)
 		conf.garble_ppm = 0;
 		conf.retry_timeout_ns = 30 * SIM_S; /* lulls may add up */
 	}
-	r.w = world_open(&conf);
+	r.w = world_open(&conf, plan->churn);
+	if (plan->churn) {
+		r.w->meanwhile = meanwhile;
+		r.w->meanwhile_ctx = &r;
+	}
 	r.w->faulty = plan->faults || plan->deaths || plan->closes || plan->end == PLAN_ABANDON;
 	r.w->orderly = plan->closes && !plan->faults && !plan->deaths && !plan->lulls;
 	r.w->sleepy = plan->sleepy;

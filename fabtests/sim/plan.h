@@ -16,7 +16,9 @@ struct plan {
 	bool faults; /* links break, operations and connects fail, memory is unmapped */
 	bool closes; /* endpoints close, and are opened again */
 	bool deaths; /* the same, and processes die and come back */
-	bool lulls;  /* threads, peers and links fall silent for a while */
+	bool churn; /* some endpoints close, and are opened again, while others talk: world.n_stable
+		     */
+	bool lulls; /* threads, peers and links fall silent for a while */
 	bool sleepy; /* world.sleepy */
 	int steps;
 	enum plan_end end;

@@ -127,7 +127,19 @@ static void learn_peers(struct world_ep *ep)
 			rvcm_ep_peer(ep->ep, &w->eps[i].name, 100 + (uint64_t)i, &ep->peers[i]), 0);
 }
 
-struct world *world_open(const struct sim_conf *conf)
+static void populate(struct world *w, uint64_t seed, bool churn)
+{
+	if (churn) {
+		w->n_engines = 2 + (int)(seed % 2);
+		w->n_eps = w->n_engines * (w->n_engines == 2 ? 4 : 2);
+		w->n_stable = w->n_eps / 2;
+	} else {
+		w->n_engines = 2 + (int)(seed % 3);
+		w->n_eps = w->n_engines * (world_below(w, 3) ? 1 : 2);
+	}
+}
+
+struct world *world_open(const struct sim_conf *conf, bool churn)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t seed = conf->seed;
@@ -137,8 +149,7 @@ struct world *world_open(const struct sim_conf *conf)
 	rvcm_list_init(&w->ghosts);
 	rvcm_list_init(&w->old);
 	w->receives_max = world_below(w, 5) < 2 ? 40 : 3;
-	w->n_engines = 2 + (int)(seed % 3);
-	w->n_eps = w->n_engines * (world_below(w, 3) ? 1 : 2);
+	populate(w, seed, churn);
 	for (int i = 0; i < w->n_engines; i++)
 		w->engines[i] = engine_open(w, i);
 	for (int i = 0; i < w->n_eps; i++) {
@@ -298,9 +309,12 @@ void world_ep_close(struct world_ep *ep)
 		ep->proven[i] = watch_peer_proven(ep->peers[i]);
 	world_note_taken(ep);
 	ep->ep = NULL; /* nothing is reported any more */
+	ep->closing = true;
 	rvcm_ep_shutdown(closing);
 	while (!rvcm_ep_quiet(closing)) {
 		ep->engine->data_wake = true; /* who waits for quiet looks */
+		if (w->meanwhile)
+			w->meanwhile(w->meanwhile_ctx);
 		world_turn(w);
 		assert_true(sim_now(w->net) < limit);
 	}
@@ -309,6 +323,7 @@ void world_ep_close(struct world_ep *ep)
 	if (w->orderly)
 		world_note_owed(ep);
 	retire(ep);
+	ep->closing = false;
 }
 
 static void spare(struct rvcm_dev *dev)

@@ -64,6 +64,7 @@ struct world_ep {
 	uint32_t life;
 	struct world_engine *engine;
 	struct rvcm_ep *ep; /* NULL once closed, or killed */
+	bool closing;
 	struct rvcm_addr name;
 	struct rvcm_peer *peers[WORLD_EPS_MAX];
 	bool proven[WORLD_EPS_MAX];   /* whether they were, when it began to close */
@@ -106,6 +107,9 @@ struct world {
 	bool orderly; /* nothing fails and nobody dies: endpoints only close */
 	bool sleepy;  /* who has nothing to do sleeps until woken */
 	int n_engines, n_eps;
+	int n_stable; /* the first of them never close; nothing between two of them may fail */
+	void (*meanwhile)(void *ctx); /* what others do while an endpoint closes, or NULL */
+	void *meanwhile_ctx;
 	struct world_engine *engines[WORLD_ENGINES_MAX];
 	struct rvcm_addr dev_addrs[WORLD_ENGINES_MAX][WORLD_DEVS_MAX]; /* of every life */
 	struct rvcm_list ghosts;
@@ -125,8 +129,11 @@ static inline uint64_t world_below(struct world *w, uint64_t n)
 
 /* -- world.c -- */
 
-/* What varies from world to world comes from the seed, which is conf's. */
-struct world *world_open(const struct sim_conf *conf);
+/*
+ * What varies from world to world comes from the seed, which is conf's. churn: every process has
+ * stable endpoints, and others.
+ */
+struct world *world_open(const struct sim_conf *conf, bool churn);
 
 /* Endpoints that are still open are closed first. */
 void world_close(struct world *w);
@@ -202,6 +209,7 @@ void world_note_owed(struct world_ep *ep);
 /* In the end: sends that were confirmed have been received, and where nothing failed, all. */
 void world_check_all(struct world *w);
 /* Has everything that was sent been received? */
+/* Of those that never close, if operations may fail. */
 bool world_all_got(struct world *w);
 
 #endif

@@ -64,7 +64,18 @@ static void mark(struct world_op *op, size_t at, size_t bytes)
 	}
 }
 
-static struct world_op *share_new(struct world_op *op, size_t at)
+/*
+ * Shares lie in the order in which they were given out. An empty one may be reported late, as it
+ * was announced; of several at one place those of one sender are in its order.
+ */
+static bool follows(const struct world_op *next, const struct world_op *share)
+{
+	if (next->at != share->at || share->length)
+		return next->at > share->at;
+	return next->length || (next->from == share->from && next->data > share->data);
+}
+
+static struct world_op *share_new(struct world_op *op, size_t at, const struct rvcm_ep_comp *comp)
 {
 	struct world_op *share = calloc(1, sizeof(*share));
 	struct rvcm_list *pos = &op->node;
@@ -74,11 +85,13 @@ static struct world_op *share_new(struct world_op *op, size_t at)
 	share->ended = true;
 	share->owner = op;
 	share->at = at;
-	share->from = -1;
+	share->length = comp->length;
+	share->from = (int)(comp->source - 100);
+	share->data = comp->data;
 	while (pos->next != op->list) {
 		const struct world_op *next = rvcm_container_of(pos->next, struct world_op, node);
 
-		if (next->owner != op || next->at > at)
+		if (next->owner != op || follows(next, share))
 			break;
 		pos = pos->next;
 	}
@@ -89,11 +102,9 @@ static struct world_op *share_new(struct world_op *op, size_t at)
 void world_multi_took(struct world_ep *ep, struct world_op *op, const struct rvcm_ep_comp *comp)
 {
 	size_t at = (size_t)((uint8_t *)comp->buf - op->buf);
-	struct world_op *share = share_new(op, at);
+	struct world_op *share = share_new(op, at, comp);
 
 	mark(op, at, comp->length);
-	share->from = (int)(comp->source - 100);
-	share->data = comp->data;
 	world_got(ep, share->from, share->data);
 	world_check_order(ep, share);
 }

@@ -44,12 +44,6 @@ static bool contact_eq(const struct rvcm_hash_node *node, const void *arg)
 	return contact->slot == key->slot && rvcm_addr_equal(&contact->peer, key->peer);
 }
 
-static bool trunk_eq(const struct rvcm_hash_node *node, const void *incarnation)
-{
-	return rvcm_container_of(node, const struct rvcm_conn, trunk)->incarnation ==
-	       *(const uint32_t *)incarnation;
-}
-
 static void dev_close(struct rvcm_carrier_dev *dev)
 {
 	if (dev->pool)
@@ -105,7 +99,7 @@ static void draw(struct rvcm_carrier *carrier)
 static void hashes_init(struct rvcm_carrier *carrier)
 {
 	rvcm_hash_init(&carrier->conns, conn_eq, carrier->hash_seed);
-	rvcm_hash_init(&carrier->trunks, trunk_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->trunks, rvcm_route_trunk_eq, carrier->hash_seed);
 	rvcm_hash_init(&carrier->paths, rvcm_path_eq, carrier->hash_seed);
 	rvcm_hash_init(&carrier->ins, rvcm_path_in_eq, carrier->hash_seed);
 	rvcm_hash_init(&carrier->routes, rvcm_route_eq, carrier->hash_seed);
@@ -147,6 +141,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	hashes_init(carrier);
 	rvcm_timer_queue_init(&carrier->timers);
 	rvcm_list_init(&carrier->all_conns);
+	rvcm_list_init(&carrier->backlogs);
 	rvcm_list_init(&carrier->path_work);
 	rvcm_list_init(&carrier->waiting_self);
 	rvcm_list_init(&carrier->retired);

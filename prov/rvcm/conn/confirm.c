@@ -6,18 +6,32 @@
  * that are wanted in one turn, and answers with an ACK that says how far it vouches.
  *
  * It vouches for nothing from the first message on that it has dropped, until the endpoint has said
- * that it closes (END): then we hear that before the answer, and know better. When it answers less
+ * that it closes (END): then we hear that before the answer, and know better. (Where END goes over
+ * another link than the answer: until that has been answered, ENDED.) When it answers less
  * than was asked, another answer follows as soon as that is so. Where BYE is what is said, none
  * does: the link ends.
  *
  * The next HEARTBEAT waits for the answer to the last one, so one is under way.
  */
+#include <errno.h>
+
 #include "base/le.h"
+#include "base/mem.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
+/* Of an endpoint that is gone, and its END is not answered yet. */
+struct unsaid {
+	struct rvcm_list node; /* conn.unsaid */
+	uint16_t src, dst;     /* the peer's number, and ours */
+};
+
 void rvcm_confirm_reset(struct rvcm_conn *conn)
 {
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_pop(&conn->unsaid)))
+		rvcm_mem_free(rvcm_list_entry(node, struct unsaid, node));
 	conn->confirm_wanted = false;
 	conn->confirm_asking = false;
 	conn->confirm_follows = false;
@@ -115,20 +129,89 @@ static void be_unsure(struct rvcm_conn *conn)
 	conn->unsure = true;
 }
 
+/* Does the peer hear of the path's end before it hears an answer? (The last says BYE, not END.) */
+static bool is_said(const struct rvcm_path_full *path)
+{
+	return (path->leave == RVCM_PATH_GONE && !path->slot->last) ||
+	       (path->leave == RVCM_PATH_LEFT && path->end_conn == path->in);
+}
+
 void rvcm_confirm_dropped(struct rvcm_path_full *path)
 {
-	if (!path->in || path->leave == RVCM_PATH_LEFT)
+	if (!path->in || is_said(path))
 		return;
 	path->unsaid = true;
 	be_unsure(path->in);
 }
 
+/* Is END still to be posted? Or BYE said instead, and none of that will be. */
+static bool owes(const struct rvcm_conn *conn)
+{
+	return conn->bye_due || conn->bye_ordinal || !rvcm_list_empty(&conn->owed);
+}
+
 void rvcm_confirm_stray(struct rvcm_conn *conn)
 {
-	if (rvcm_list_empty(&conn->owed))
+	if (!owes(conn))
 		return;
 	conn->unsure_stray = true;
 	be_unsure(conn);
+}
+
+void rvcm_confirm_gone(struct rvcm_path_full *path)
+{
+	struct unsaid *unsaid;
+
+	if (!path->unsaid || !path->in || is_said(path))
+		return;
+	unsaid = rvcm_mem_zalloc(sizeof(*unsaid));
+	if (!unsaid) {
+		rvcm_conn_fail(path->in, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
+		return;
+	}
+	unsaid->src = path->in_slot;
+	unsaid->dst = path->slot->number;
+	rvcm_list_add_tail(&path->in->unsaid, &unsaid->node);
+}
+
+static void end_unsaid(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &conn->unsaid) {
+		struct unsaid *unsaid = rvcm_list_entry(pos, struct unsaid, node);
+
+		if (unsaid->src != src || unsaid->dst != dst)
+			continue;
+		rvcm_list_del(pos);
+		rvcm_mem_free(unsaid);
+	}
+}
+
+void rvcm_confirm_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
+		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		if (!other->unsure || other->incarnation != conn->incarnation)
+			continue;
+		end_unsaid(other, src, dst);
+		rvcm_conn_schedule(other);
+	}
+}
+
+void rvcm_confirm_kept(struct rvcm_conn *conn)
+{
+	conn->n_kept++;
+	be_unsure(conn);
+}
+
+void rvcm_confirm_unkept(struct rvcm_conn *conn)
+{
+	if (--conn->n_kept == 0)
+		rvcm_conn_schedule(conn);
 }
 
 /* Has everybody been told whose messages were dropped? */
@@ -136,13 +219,15 @@ static bool all_is_said(const struct rvcm_conn *conn)
 {
 	struct rvcm_list *pos;
 
-	if (conn->unsure_stray && !rvcm_list_empty(&conn->owed))
+	if (conn->n_kept || !rvcm_list_empty(&conn->unsaid))
+		return false;
+	if (conn->unsure_stray && owes(conn))
 		return false;
 	rvcm_list_for_each (pos, &conn->ins) {
 		const struct rvcm_path_full *path =
 			rvcm_list_entry(pos, struct rvcm_path_full, of_in);
 
-		if (path->unsaid && path->leave != RVCM_PATH_LEFT)
+		if (path->unsaid && !is_said(path))
 			return false;
 	}
 	return true;

@@ -39,6 +39,8 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 	rvcm_list_init(&conn->confirms);
 	rvcm_list_init(&conn->awaiting);
 	rvcm_list_init(&conn->owed);
+	rvcm_list_init(&conn->enders);
+	rvcm_list_init(&conn->unsaid);
 	rvcm_list_init(&conn->routes);
 	rvcm_list_init(&conn->work);
 	rvcm_list_init(&conn->hold);
@@ -156,6 +158,8 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 	conn->dev = link->dev;
 	conn->up = false;
 	conn->ending = false;
+	conn->is_out = false;
+	conn->unmet = false;
 	rvcm_hash_insert(&conn->carrier->trunks, &conn->trunk,
 			 rvcm_hash_u64(conn->carrier->hash_seed, conn->incarnation));
 	conn->wanting = false;
@@ -189,6 +193,13 @@ static void greet(struct rvcm_conn *conn)
 	rvcm_conn_schedule(conn);
 }
 
+/* Control has a link that nobody wants any more. */
+static void give_back(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	rvcm_cause_set(&link->failed_cause, &link->peer, RVCM_STATUS_CLOSED, 0, NULL);
+	rvcm_carrier_mail_control(carrier, &link->failed);
+}
+
 /*
  * Our attempt has succeeded. If it has ended again meanwhile nothing of ours has left: DOWN
  * follows, and another attempt.
@@ -198,9 +209,12 @@ static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	struct rvcm_conn *conn = find(link->slot, &link->peer);
 	int rc;
 
-	(void)carrier;
-	if (!conn || link->slot->closing || atomic_load(&link->ended))
+	if (atomic_load(&link->ended))
 		return;
+	if (!conn || link->slot->closing) {
+		give_back(carrier, link);
+		return;
+	}
 	rc = link->qp->dev->ops->attach(link->qp);
 	rvcm_conn_start(conn, link);
 	link->attached = rc == 0;

@@ -49,7 +49,7 @@ struct rvcm_path {
 	bool up;
 	uint8_t lead_bytes; /* before a message in the device's stream, while up; 0 = it has none */
 	uint16_t read_dev;  /* where what is read into is to be registered: since its message */
-	bool exposed;       /* the caller's, before unlisten: the peer may be reading our memory */
+	bool exposed; /* the caller's, cleared with down: the peer may be reading our memory */
 };
 
 /* Why a path went down. */

@@ -162,6 +162,8 @@ struct rvcm_conn {
 	uint16_t peer_slot;          /* its number; of the link's handshake */
 	uint16_t dev;                /* index of link 0's device */
 	bool up;                     /* we have proved ourselves: messages may go */
+	bool unmet;                  /* its endpoints have newer news of each other, it seems */
+	bool is_out;                 /* what we send to its process is sent here */
 	bool named;                  /* it is carrier.conns' to slot and peer */
 	uint32_t incarnation;        /* of the peer's carrier, while there is a link */
 	uint64_t serial;             /* in the carrier */
@@ -176,6 +178,7 @@ struct rvcm_conn {
 	struct rvcm_list awaiting;   /* paths that wait for its end, by path.wait */
 	struct rvcm_list owed;       /* END and ENDED that wait for credit: struct rvcm_owed */
 	uint32_t n_owed;
+	struct rvcm_list enders; /* paths that owe ENDED here */
 	struct rvcm_list routes;
 	uint32_t n_routes;
 	struct rvcm_path_full *last_in; /* whose message was the last; a guess at the next */
@@ -225,7 +228,9 @@ struct rvcm_conn {
 
 	/* And what we vouch for, to the peer: if unsure, what came before sure_before. */
 	bool unsure;
-	bool unsure_stray;   /* until what is owed has been posted */
+	bool unsure_stray; /* until what is owed has been posted */
+	struct rvcm_list unsaid;
+	uint32_t n_kept;     /* messages in backlogs */
 	bool answer_follows; /* our answer fell short */
 	uint32_t sure_before;
 
@@ -340,7 +345,9 @@ struct rvcm_carrier {
 	struct rvcm_hash ins; /* the same, by the conn and both numbers that their messages have */
 	struct rvcm_hash routes; /* by name */
 	struct rvcm_list all_conns;
-	bool due;                      /* path_work, work or claims_failing have got something */
+	bool due;                  /* path_work, work or claims_failing have got something */
+	struct rvcm_list backlogs; /* paths, by path.of_backlogs */
+	size_t backlog_bytes;
 	struct rvcm_list path_work;    /* paths to be looked at, by path.wait */
 	struct rvcm_list waiting_self; /* paths that wait for a link of the carrier to itself */
 	struct rvcm_conn *self[2]; /* its ends: for the paths of the lower slot, of the higher */

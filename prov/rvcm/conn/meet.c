@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoints that meet, over links that their processes share, and part: which conn a path takes,
- * the frames PATH, END and ENDED, and what becomes of paths when a conn is lost.
+ * Endpoints that meet, over links that their processes share: which conn a path takes, the frame
+ * PATH, and what becomes of paths when a conn is lost.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,12 +10,6 @@
 #include "base/mem.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
-
-static bool is_usable(const struct rvcm_conn *conn)
-{
-	return conn && conn->link && !conn->failing && !conn->failed && !conn->ending &&
-	       !conn->bye_due && !conn->bye_ordinal && !conn->peer_bye;
-}
 
 /* -- which conn ------------------------------------------------------------------------------ */
 
@@ -31,7 +25,8 @@ static void share(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t 
  */
 static bool take(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot)
 {
-	if (!is_usable(conn))
+	conn = rvcm_route_out(conn);
+	if (!rvcm_conn_is_usable(conn))
 		return false;
 	if (conn->hello_seen) {
 		share(path, conn, peer_slot);
@@ -83,7 +78,8 @@ void rvcm_meet_want(struct rvcm_path_full *path)
 	const struct rvcm_route *route;
 	const struct rvcm_slot *own;
 
-	if (path->waiting || path->out || path->slot->closing || path->down_due)
+	if (path->waiting || path->out || path->slot->closing || path->down_due ||
+	    !rvcm_list_empty(&path->backlog))
 		return;
 	own = rvcm_route_own(path->carrier, &path->pub.peer);
 	route = rvcm_route_find(path->carrier, &path->pub.peer);
@@ -95,6 +91,12 @@ void rvcm_meet_want(struct rvcm_path_full *path)
 		connect(path);
 }
 
+static void want_anew(struct rvcm_path_full *path)
+{
+	path->waiting = false;
+	rvcm_meet_want(path);
+}
+
 /* Those on the list wait no longer: each looks anew. */
 static void want_again(struct rvcm_list *list)
 {
@@ -103,12 +105,8 @@ static void want_again(struct rvcm_list *list)
 
 	rvcm_list_init(&waiting);
 	rvcm_list_splice_tail(&waiting, list);
-	while ((node = rvcm_list_pop(&waiting))) {
-		struct rvcm_path_full *path = rvcm_list_entry(node, struct rvcm_path_full, wait);
-
-		path->waiting = false;
-		rvcm_meet_want(path);
-	}
+	while ((node = rvcm_list_pop(&waiting)))
+		want_anew(rvcm_list_entry(node, struct rvcm_path_full, wait));
 }
 
 /* One end of the link of the carrier with itself is there. */
@@ -141,30 +139,64 @@ static void give_up(struct rvcm_conn *conn)
 
 /*
  * The other endpoint begins anew, or is another one; so nobody reads for the former any more, and
- * it can go down. Not if the very same one begins anew on another conn: it has lost this one, where
- * reads of it may be on their way; nor where the device uses memory of ours for it. Then its conns
- * end first, and the new one with them. False: they do.
+ * it can go down. Not where the device uses memory of ours for it: then it does when that has
+ * ended. Nor if the very same one begins anew on another conn: it has lost this one, where reads of
+ * it may be on their way. Then the conns end first; as where another process has its name, for the
+ * former may be dead: it never takes what is being sent, and reads of it may be on their way.
+ * False: it is not down yet.
  */
 static bool begin_anew(struct rvcm_path_full *path, const struct rvcm_conn *on, uint16_t number)
 {
 	const struct rvcm_conn *old = path->in ? path->in : path->out;
+	uint16_t old_number = path->in ? path->in_slot : path->out_slot;
 	bool restarted = old->incarnation != on->incarnation;
 	bool lost = path->in && path->in != on && agrees(path->in, path->in_slot, on, number);
+	enum rvcm_status status = RVCM_STATUS_CONNECTION_LOST;
 	struct rvcm_conn_cause cause;
 
-	if (lost || rvcm_path_in_use(path)) {
+	if (restarted)
+		status = RVCM_STATUS_PEER_RESTARTED;
+	else if (old_number != number)
+		status = RVCM_STATUS_PEER_CLOSED;
+	if (lost || (restarted && (rvcm_path_in_use(path) || path->pub.exposed))) {
 		give_up(path->in);
 		give_up(path->out);
 		return false;
 	}
-	rvcm_cause_set(&cause, &path->pub.peer,
-		       restarted ? RVCM_STATUS_PEER_RESTARTED : RVCM_STATUS_CONNECTION_LOST, 0,
-		       restarted ? NULL : "the peer begins anew");
+	if (rvcm_path_in_use(path)) {
+		rvcm_path_lose(path, status);
+		return false;
+	}
+	rvcm_cause_set(&cause, &path->pub.peer, status, 0, NULL);
 	rvcm_path_down(path, &cause);
 	return true;
 }
 
-void rvcm_meet_link(struct rvcm_conn *conn)
+/* Both know each other by the handshake, if this is where we send. */
+static void bind_first(struct rvcm_path_full *path, struct rvcm_conn *conn, bool fresh)
+{
+	if (rvcm_route_out(conn) == conn) {
+		rvcm_path_bind(path, conn, conn->peer_slot, fresh);
+		return;
+	}
+	path->waiting = false;
+	rvcm_list_del(&path->wait);
+	if (path->blocked)
+		rvcm_meet_want(path);
+}
+
+/*
+ * The path is to another endpoint of the same process, and the link was long in coming: which of
+ * them has the name now its handshake cannot tell. If it is this one a message will come.
+ */
+static bool may_be_late(const struct rvcm_path_full *path, const struct rvcm_conn *conn)
+{
+	const struct rvcm_conn *has = path->in ? path->in : path->out;
+
+	return has && has->incarnation == conn->incarnation;
+}
+
+static void meet_by_handshake(struct rvcm_conn *conn)
 {
 	struct rvcm_carrier *carrier = conn->carrier;
 	struct rvcm_path_full *path;
@@ -177,6 +209,10 @@ void rvcm_meet_link(struct rvcm_conn *conn)
 	}
 	is_same = agrees(path->in, path->in_slot, conn, conn->peer_slot) &&
 		  agrees(path->out, path->out_slot, conn, conn->peer_slot);
+	if (!is_same && may_be_late(path, conn)) {
+		conn->unmet = true;
+		return;
+	}
 	if (!is_same && !begin_anew(path, conn, conn->peer_slot)) {
 		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the old connection ends");
 		return;
@@ -185,38 +221,25 @@ void rvcm_meet_link(struct rvcm_conn *conn)
 	if (!path->in)
 		rvcm_path_hear(path, conn, conn->peer_slot, true);
 	if (!path->out && !path->down_due)
-		rvcm_path_bind(path, conn, conn->peer_slot, fresh);
+		bind_first(path, conn, fresh);
 	rvcm_route_set(conn, &conn->peer, conn->peer_slot);
 	if (is_new)
 		carrier->attr.sink->incoming(carrier->attr.sink_ctx, &path->pub);
-	if (conn->incarnation == carrier->incarnation)
+}
+
+void rvcm_meet_link(struct rvcm_conn *conn)
+{
+	meet_by_handshake(conn);
+	if (conn->incarnation == conn->carrier->incarnation)
 		meet_self(conn);
 }
 
 /* The path that the conn was to be made for, if it still waits for that. */
 static struct rvcm_path_full *waiter(struct rvcm_conn *conn)
 {
-	const struct rvcm_conn_key key = { .slot = conn->slot, .peer = &conn->peer };
-	struct rvcm_hash_node *node = rvcm_hash_find(&conn->carrier->paths,
-						     rvcm_conn_key_hash(conn->carrier, &key), &key);
-	struct rvcm_path_full *path =
-		node ? rvcm_container_of(node, struct rvcm_path_full, node) : NULL;
+	struct rvcm_path_full *path = rvcm_path_find(conn->slot, &conn->peer);
 
 	return path && path->waiting && conn->named ? path : NULL;
-}
-
-static void drop_owed(struct rvcm_conn *conn)
-{
-	struct rvcm_list *node;
-
-	while ((node = rvcm_list_pop(&conn->owed))) {
-		struct rvcm_owed *owed = rvcm_list_entry(node, struct rvcm_owed, node);
-
-		if (owed->path)
-			owed->path->leave = RVCM_PATH_GONE;
-		rvcm_mem_free(owed);
-	}
-	conn->n_owed = 0;
 }
 
 void rvcm_meet_no_self(struct rvcm_conn *conn)
@@ -241,10 +264,25 @@ static void lose_path(struct rvcm_path_full *path, struct rvcm_conn *lost,
 		rvcm_path_down(path, cause);
 		return;
 	}
+	/* Nothing came there; had anything been sent, the peer would see to the rest. */
+	if (path->in == lost && path->implied) {
+		rvcm_path_unhear(path);
+		return;
+	}
 	/* The peer may read our memory over it, and go on sending: it may not know of what is lost.
 	 */
 	rvcm_path_cut(path, lost);
 	rvcm_conn_fail(other, cause->status, 0, "another connection with it was lost");
+}
+
+static void lose_paths(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&conn->ins)))
+		lose_path(rvcm_list_entry(node, struct rvcm_path_full, of_in), conn, cause);
+	while ((node = rvcm_list_first(&conn->outs)))
+		lose_path(rvcm_list_entry(node, struct rvcm_path_full, of_out), conn, cause);
 }
 
 void rvcm_meet_proven(struct rvcm_conn *conn)
@@ -254,14 +292,11 @@ void rvcm_meet_proven(struct rvcm_conn *conn)
 
 void rvcm_meet_lost(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 {
-	struct rvcm_list *node;
-
+	lose_paths(conn, cause);
+	rvcm_backlog_lost(conn);
+	lose_paths(conn, cause);
 	rvcm_route_end_all(conn);
-	drop_owed(conn);
-	while ((node = rvcm_list_first(&conn->ins)))
-		lose_path(rvcm_list_entry(node, struct rvcm_path_full, of_in), conn, cause);
-	while ((node = rvcm_list_first(&conn->outs)))
-		lose_path(rvcm_list_entry(node, struct rvcm_path_full, of_out), conn, cause);
+	rvcm_part_lost(conn);
 	rvcm_meet_no_self(conn);
 	want_again(&conn->awaiting);
 }
@@ -272,12 +307,27 @@ void rvcm_meet_again(struct rvcm_conn *conn)
 		rvcm_conn_want(conn);
 }
 
+/* It is our own process. */
+static void take_self(struct rvcm_path_full *path)
+{
+	struct rvcm_conn_cause cause;
+
+	if (path && rvcm_route_own(path->carrier, &path->pub.peer)) {
+		want_anew(path);
+	} else if (path) { /* it closes, and listens yet */
+		rvcm_cause_set(&cause, &path->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+		rvcm_path_down(path, &cause);
+	}
+}
+
 /* There are links to that process: the path takes one; or waits until it has ended, if it does. */
 static void take_shared(struct rvcm_conn *conn, struct rvcm_path_full *path)
 {
 	struct rvcm_conn *trunk = rvcm_route_trunk(conn->carrier, conn->answer_incarnation);
 
-	if (is_usable(trunk)) {
+	if (conn->answer_incarnation == conn->carrier->incarnation) {
+		take_self(path);
+	} else if (rvcm_conn_is_usable(trunk)) {
 		rvcm_route_set(trunk, &conn->peer, conn->answer_slot);
 		if (path)
 			take(path, trunk, conn->answer_slot);
@@ -331,125 +381,13 @@ bool rvcm_meet_introduce(struct rvcm_path_full *path)
 	return true;
 }
 
-void rvcm_meet_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
-		   struct rvcm_path_full *path)
-{
-	struct rvcm_owed *owed;
-
-	/* BYE has said it for all. */
-	if (conn->bye_due || conn->bye_ordinal)
-		return;
-	if (!path && conn->n_owed >= RVCM_PATH_OWED_MAX) {
-		rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, "it asks, and takes no answers");
-		return;
-	}
-	owed = rvcm_mem_zalloc(sizeof(*owed));
-	if (!owed) {
-		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
-		return;
-	}
-	owed->kind = kind;
-	owed->src = src;
-	owed->dst = dst;
-	owed->path = path;
-	conn->n_owed += !path;
-	rvcm_list_add_tail(&conn->owed, &owed->node);
-	rvcm_conn_schedule(conn);
-}
-
-static void post_owed(struct rvcm_conn *conn, struct rvcm_owed *owed, struct rvcm_buf *buf)
-{
-	conn->reserved = buf;
-	rvcm_tx_commit(conn, owed->kind, owed->src, owed->dst, 0, RVCM_PATH_SOON);
-	if (owed->path)
-		owed->path->leave = RVCM_PATH_LEFT;
-	else
-		conn->n_owed--;
-	rvcm_list_del(&owed->node);
-	rvcm_mem_free(owed);
-}
-
-bool rvcm_meet_send_owed(struct rvcm_conn *conn)
-{
-	struct rvcm_list *node;
-
-	while ((node = rvcm_list_first(&conn->owed))) {
-		struct rvcm_buf *buf;
-
-		/* Credit comes with a frame that brings the conn here again. Nothing follows BYE.
-		 */
-		if (!conn->up || conn->bye_ordinal || conn->tx_seq == conn->tx_limit)
-			return true;
-		buf = rvcm_buf_get(&conn->carrier->bufs, sizeof(struct rvcm_wire_frame));
-		if (!buf)
-			return false;
-		post_owed(conn, rvcm_list_entry(node, struct rvcm_owed, node), buf);
-	}
-	return true;
-}
-
-void rvcm_meet_forget(struct rvcm_path_full *path)
-{
-	struct rvcm_list *pos;
-
-	if (path->leave != RVCM_PATH_LEAVING)
-		return;
-	rvcm_list_for_each (pos, &path->end_conn->owed) {
-		struct rvcm_owed *owed = rvcm_list_entry(pos, struct rvcm_owed, node);
-
-		if (owed->path != path)
-			continue;
-		owed->path = NULL;
-		path->end_conn->n_owed++;
-	}
-}
-
-void rvcm_meet_leave(struct rvcm_path_full *path)
-{
-	struct rvcm_conn *conn = path->introduced ? path->out : path->in;
-	uint16_t slot = path->introduced ? path->out_slot : path->in_slot;
-
-	path->leave = RVCM_PATH_GONE;
-	if (!conn || !conn->link || conn->failed)
-		return;
-	path->end_conn = conn;
-	/* It ends, and until then the peer may read. */
-	if (!is_usable(conn)) {
-		path->leave = RVCM_PATH_LEFT;
-		return;
-	}
-	path->leave = RVCM_PATH_LEAVING;
-	rvcm_meet_owe(conn, RVCM_WIRE_END, path->slot->number, slot, path);
-}
-
 /* -- what is heard --------------------------------------------------------------------------- */
 
-/* We send there, whether or not it has ever answered. */
-static struct rvcm_path_full *find_out(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
-{
-	struct rvcm_list *pos;
-
-	rvcm_list_for_each (pos, &conn->outs) {
-		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_out);
-
-		if (path->out_slot == src && path->slot->number == dst)
-			return path;
-	}
-	return NULL;
-}
-
-static struct rvcm_path_full *find(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
-{
-	struct rvcm_path_full *path = rvcm_path_heard(conn, rvcm_wire_slots_of(src, dst));
-
-	return path ? path : find_out(conn, src, dst);
-}
-
-static const char *read_name(const struct rvcm_conn *conn, const uint8_t *body, size_t bytes,
-			     struct rvcm_addr *name)
+static const char *read_name(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			     size_t bytes, struct rvcm_addr *name)
 {
 	static const uint8_t zero[sizeof(((struct rvcm_wire_path *)0)->reserved)];
-	const struct rvcm_wire_path *wire = (const void *)body;
+	const struct rvcm_wire_path *wire = (const void *)(frame + 1);
 	uint16_t port;
 
 	if (bytes != sizeof(*wire))
@@ -463,99 +401,88 @@ static const char *read_name(const struct rvcm_conn *conn, const uint8_t *body, 
 	return NULL;
 }
 
-static const char *hear_path(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
-			     const struct rvcm_addr *name)
+static const char *introduced(struct rvcm_path_full *path, bool is_new, struct rvcm_conn *conn,
+			      uint16_t src)
 {
 	struct rvcm_carrier *carrier = conn->carrier;
-	struct rvcm_slot *slot = rvcm_slot_of(carrier, dst);
-	struct rvcm_path_full *path;
-	bool is_new, is_same;
 
+	rvcm_path_hear(path, conn, src, false);
+	if (!rvcm_route_set(conn, &path->pub.peer, src))
+		return "more endpoints than a process can have";
+	if (is_new)
+		carrier->attr.sink->incoming(carrier->attr.sink_ctx, &path->pub);
+	if (path->blocked && !path->out)
+		want_anew(path);
+	return NULL;
+}
+
+/* Is the path another's still, whose use of memory has not ended, or did another come before? */
+static bool is_taken(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t src)
+{
+	if (path->down_due || (!path->hearing && !rvcm_list_empty(&path->backlog)))
+		return true;
+	return !(agrees(path->out, path->out_slot, conn, src) && (!path->in || path->implied)) &&
+	       !begin_anew(path, conn, src);
+}
+
+static const char *on_path(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			   size_t bytes)
+{
+	uint16_t src = rvcm_le16_get(frame->src_slot), dst = rvcm_le16_get(frame->dst_slot);
+	struct rvcm_slot *slot = rvcm_slot_of(conn->carrier, dst);
+	struct rvcm_path_full *path;
+	struct rvcm_addr name;
+	const char *why = read_name(conn, frame, bytes, &name);
+	bool is_new;
+
+	if (why)
+		return why;
 	if (!slot) {
-		rvcm_meet_owe(conn, RVCM_WIRE_END, dst, src, NULL);
+		rvcm_part_refuse(conn, src, dst, &name);
 		return NULL;
 	}
-	if (rvcm_addr_cmp(name, &slot->name) == 0)
+	if (rvcm_addr_cmp(&name, &slot->name) == 0)
 		return "PATH with a name of ours";
-	path = rvcm_path_obtain(slot, name, &is_new);
+	path = rvcm_path_obtain(slot, &name, &is_new);
 	if (!path) {
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
 		return NULL;
 	}
-	if (path->in == conn && path->in_slot == src && !path->implied)
+	if ((path->in == conn && path->in_slot == src && !path->implied) ||
+	    rvcm_backlog_of(conn, frame))
 		return "PATH a second time";
-	is_same = agrees(path->out, path->out_slot, conn, src) && (!path->in || path->implied);
-	if (path->down_due || (!is_same && !begin_anew(path, conn, src))) {
-		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the old path has not ended");
-		return NULL;
-	}
-	rvcm_path_hear(path, conn, src, false);
-	if (!rvcm_route_set(conn, name, src))
-		return "more endpoints than a process can have";
-	if (is_new)
-		carrier->attr.sink->incoming(carrier->attr.sink_ctx, &path->pub);
-	if (path->blocked && !path->out) {
-		path->waiting = false;
-		rvcm_meet_want(path);
-	}
+	if (!is_taken(path, conn, src))
+		return introduced(path, is_new, conn, src);
+	rvcm_backlog_add(path, conn, frame, bytes);
 	return NULL;
 }
 
-static const char *on_path(struct rvcm_conn *conn, uint16_t src, uint16_t dst, const uint8_t *body,
-			   size_t bytes)
+bool rvcm_meet_implied(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
 {
-	struct rvcm_addr name;
-	const char *why = read_name(conn, body, bytes, &name);
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_path body;
+	} path = { .frame = *frame };
 
-	return why ? why : hear_path(conn, src, dst, &name);
-}
-
-static const char *on_end(struct rvcm_conn *conn, uint16_t src, uint16_t dst, const uint8_t *body,
-			  size_t bytes)
-{
-	struct rvcm_path_full *path = find(conn, src, dst);
-	struct rvcm_conn_cause cause;
-
-	(void)body;
-	(void)bytes;
-	rvcm_route_end(conn, src);
-	if (conn->named && conn->peer_slot == src)
-		rvcm_conn_unname(conn);
-	if (path && rvcm_path_in_use(path)) {
-		path->ended_due = true;
-		rvcm_path_lose(path, RVCM_STATUS_PEER_CLOSED);
-		return NULL;
-	}
-	rvcm_meet_owe(conn, RVCM_WIRE_ENDED, dst, src, NULL);
-	if (!path)
-		return NULL;
-	rvcm_cause_set(&cause, &path->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
-	rvcm_path_down(path, &cause);
-	return NULL;
-}
-
-static const char *on_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst, const uint8_t *body,
-			    size_t bytes)
-{
-	struct rvcm_path_full *path = find(conn, src, dst);
-
-	(void)body;
-	(void)bytes;
-	if (path && path->leave == RVCM_PATH_LEFT)
-		path->leave = RVCM_PATH_GONE;
-	return NULL;
+	if (!conn->unmet || rvcm_le16_get(frame->src_slot) != conn->peer_slot ||
+	    rvcm_le16_get(frame->dst_slot) != conn->slot->number)
+		return false;
+	conn->unmet = false;
+	path.frame.kind = RVCM_WIRE_PATH;
+	rvcm_addr_to_v6(&conn->peer, path.body.address);
+	rvcm_le16_put(path.body.port, conn->peer.port);
+	return on_path(conn, &path.frame, sizeof(path.body)) == NULL;
 }
 
 const char *rvcm_meet_frame(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
-			    const uint8_t *body, size_t bytes)
+			    size_t bytes)
 {
-	static const char *(*const on[])(struct rvcm_conn *, uint16_t, uint16_t, const uint8_t *,
+	static const char *(*const on[])(struct rvcm_conn *, const struct rvcm_wire_frame *,
 					 size_t) = {
 		[RVCM_WIRE_PATH] = on_path,
-		[RVCM_WIRE_END] = on_end,
-		[RVCM_WIRE_ENDED] = on_ended,
+		[RVCM_WIRE_END] = rvcm_part_end,
+		[RVCM_WIRE_ENDED] = rvcm_part_ended,
 	};
 
-	return on[frame->kind](conn, rvcm_le16_get(frame->src_slot), rvcm_le16_get(frame->dst_slot),
-			       body, bytes);
+	return on[frame->kind](conn, frame, bytes);
 }

@@ -113,6 +113,12 @@ void rvcm_conn_set_up(struct rvcm_conn *conn, bool up);
  * it later? True without a link.
  */
 bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn);
+/* May anything begin on it? */
+static inline bool rvcm_conn_is_usable(const struct rvcm_conn *conn)
+{
+	return conn && conn->link && !conn->failing && !conn->failed && !conn->ending &&
+	       !conn->bye_due && !conn->bye_ordinal && !conn->peer_bye;
+}
 /* What the device has yet to be through with: rvcm_conn_is_through(conn, ordinal). */
 static inline bool rvcm_conn_is_through(const struct rvcm_conn *conn, uint64_t ordinal)
 {
@@ -150,6 +156,13 @@ const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, s
 
 /* The message that has just come for the path was dropped, for its endpoint closes. */
 void rvcm_confirm_dropped(struct rvcm_path_full *path);
+/* The path is freed: what it has to say is still to be heard. */
+void rvcm_confirm_gone(struct rvcm_path_full *path);
+/* The peer's endpoint src has heard that our dst is closed. */
+void rvcm_confirm_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
+/* The message that has just come is kept for another time; one is not any more. */
+void rvcm_confirm_kept(struct rvcm_conn *conn);
+void rvcm_confirm_unkept(struct rvcm_conn *conn);
 /* Likewise, for an endpoint that is gone. */
 void rvcm_confirm_stray(struct rvcm_conn *conn);
 /* END may have been posted: see whether there is more to vouch for. */
@@ -197,6 +210,8 @@ void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
 /* -- rx.c -- */
 /* A frame; its end may be where rvcm_rx_head had it put. */
 void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
+/* A numbered frame, with bytes behind its header. */
+void rvcm_rx_numbered(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes);
 /* The first bytes of one that comes next. */
 void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
 

@@ -68,9 +68,22 @@ static struct rvcm_path_full *create(const struct rvcm_conn_key *key, uint64_t h
 	rvcm_list_init(&path->of_blocked);
 	rvcm_list_init(&path->of_confirms);
 	rvcm_list_init(&path->of_in);
+	rvcm_list_init(&path->of_ended);
+	rvcm_list_init(&path->backlog);
+	rvcm_list_init(&path->heirs);
+	rvcm_list_init(&path->of_backlogs);
 	rvcm_hash_insert(&slot->carrier->paths, &path->node, hash);
 	rvcm_list_add_tail(&slot->paths, &path->of_slot);
 	return path;
+}
+
+struct rvcm_path_full *rvcm_path_find(struct rvcm_slot *slot, const struct rvcm_addr *peer)
+{
+	const struct rvcm_conn_key key = { .slot = slot, .peer = peer };
+	struct rvcm_hash_node *node = rvcm_hash_find(&slot->carrier->paths,
+						     rvcm_conn_key_hash(slot->carrier, &key), &key);
+
+	return node ? rvcm_container_of(node, struct rvcm_path_full, node) : NULL;
 }
 
 struct rvcm_path_full *rvcm_path_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer,
@@ -114,7 +127,7 @@ static void unbind(struct rvcm_path_full *path)
 	path->confirm = false;
 }
 
-static void unhear(struct rvcm_path_full *path)
+void rvcm_path_unhear(struct rvcm_path_full *path)
 {
 	if (!path->in)
 		return;
@@ -141,7 +154,7 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 		unbind(path);
 	if (path->in == lost) {
 		path->placing = false;
-		unhear(path);
+		rvcm_path_unhear(path);
 	}
 }
 
@@ -159,6 +172,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	rvcm_list_del(&path->wait);
 	path->fresh = false;
 	path->out = conn;
+	conn->is_out = true;
 	path->out_slot = peer_slot;
 	path->out_slots = rvcm_wire_slots_of(path->slot->number, peer_slot);
 	path->introduced = known;
@@ -176,7 +190,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
 		    bool implied)
 {
-	unhear(path);
+	rvcm_path_unhear(path);
 	path->fresh = false;
 	path->in = conn;
 	path->in_slot = peer_slot;
@@ -196,17 +210,23 @@ void rvcm_path_schedule(struct rvcm_path_full *path)
 	path->carrier->due = true;
 }
 
+/* The answer to END, if it has not been given: nothing of the peer's is in use any more. */
+static void answer_end(struct rvcm_path_full *path)
+{
+	struct rvcm_conn *conn = path->ended_conn;
+
+	path->ended_conn = NULL;
+	rvcm_list_del(&path->of_ended);
+	if (conn)
+		rvcm_part_owe(conn, RVCM_WIRE_ENDED, path->slot->number, path->ended_slot, NULL);
+}
+
 /* What is told at the end of a path; where the conn is lost too, its own cause is told instead. */
 static void end_in_time(struct rvcm_path_full *path)
 {
-	struct rvcm_conn *in = path->in;
-	uint16_t in_slot = path->in_slot;
 	struct rvcm_conn_cause cause;
 
 	path->down_due = false;
-	if (path->ended_due && in)
-		rvcm_meet_owe(in, RVCM_WIRE_ENDED, path->slot->number, in_slot, NULL);
-	path->ended_due = false;
 	rvcm_cause_set(&cause, &path->pub.peer, path->down_status, 0, NULL);
 	rvcm_path_down(path, &cause);
 }
@@ -226,29 +246,42 @@ void rvcm_path_down(struct rvcm_path_full *path, const struct rvcm_conn_cause *c
 	struct rvcm_carrier *carrier = path->carrier;
 
 	unbind(path);
-	unhear(path);
+	rvcm_path_unhear(path);
+	path->pub.exposed = false;
 	path->placing = false;
 	path->waiting = false;
 	path->blocked = false;
 	path->down_due = false;
-	path->ended_due = false;
 	rvcm_list_del(&path->wait);
-	rvcm_meet_forget(path);
+	answer_end(path);
+	rvcm_part_forget(path);
 	if (path->leave != RVCM_PATH_STAYS)
 		path->leave = RVCM_PATH_GONE;
 	if (!path->slot->closing)
 		carrier->attr.sink->down(carrier->attr.sink_ctx, &path->pub, cause);
+	if (!rvcm_list_empty(&path->backlog))
+		rvcm_path_schedule(path);
 }
 
 void rvcm_path_free(struct rvcm_path_full *path)
 {
-	rvcm_meet_forget(path);
+	rvcm_part_forget(path);
+	rvcm_confirm_gone(path);
 	unbind(path);
-	unhear(path);
+	rvcm_path_unhear(path);
+	answer_end(path);
+	rvcm_backlog_drop(path);
 	rvcm_list_del(&path->wait);
 	rvcm_list_del(&path->of_slot);
 	rvcm_hash_del(&path->carrier->paths, &path->node);
 	rvcm_mem_free(path);
+}
+
+static void go_on(struct rvcm_path_full *path)
+{
+	rvcm_backlog_hear(path);
+	if (path->blocked && !path->out)
+		rvcm_meet_want(path);
 }
 
 int rvcm_path_run(struct rvcm_carrier *carrier)
@@ -265,8 +298,8 @@ int rvcm_path_run(struct rvcm_carrier *carrier)
 		n++;
 		if (path->down_due && !rvcm_path_in_use(path))
 			end_in_time(path);
-		else if (path->blocked && !path->out && !path->down_due)
-			rvcm_meet_want(path);
+		else if (!path->down_due)
+			go_on(path);
 	}
 	return n;
 }

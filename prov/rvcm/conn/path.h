@@ -25,6 +25,7 @@ struct rvcm_conn;
 struct rvcm_link;
 struct rvcm_slot;
 
+#define RVCM_BACKLOG_BYTES_MAX (16u << 20) /* in a carrier; then the link ends */
 #define RVCM_PATH_OWED_MAX                                                     \
 	4096u /* answers that a conn may owe: a peer that never hears is ended \
 	       */
@@ -42,9 +43,13 @@ struct rvcm_path_full {
 	struct rvcm_conn *tx; /* out, while it is up and we are introduced; else NULL */
 	struct rvcm_carrier *carrier;
 	struct rvcm_slot *slot;
-	struct rvcm_hash_node node; /* carrier.paths */
-	struct rvcm_list of_slot;   /* slot.paths */
-	struct rvcm_list wait;      /* carrier.path_work, carrier.waiting_self, conn.awaiting */
+	struct rvcm_hash_node node;   /* carrier.paths */
+	struct rvcm_list of_slot;     /* slot.paths */
+	struct rvcm_list wait;        /* carrier.path_work, carrier.waiting_self, conn.awaiting */
+	struct rvcm_list backlog;     /* backlog.c */
+	struct rvcm_list heirs;       /* of those: PATH */
+	struct rvcm_list of_backlogs; /* carrier.backlogs */
+	bool hearing;                 /* what was in it; until a frame has to be put back */
 	bool fresh;
 	bool waiting;   /* for its conn to be connected */
 	bool blocked;   /* ready is owed */
@@ -54,8 +59,11 @@ struct rvcm_path_full {
 	uint32_t tails; /* not given back, on out */
 	bool placing;   /* in's device puts a message where the owner has said */
 	bool down_due;  /* down is owed, once none of these is under way */
-	bool ended_due; /* and then ENDED */
-	bool unsaid;    /* a message was dropped since it closes, which the peer may not know yet */
+	/* And then ENDED, to that endpoint on that conn; NULL: it is lost, or nothing is owed. */
+	struct rvcm_conn *ended_conn;
+	uint16_t ended_slot;
+	struct rvcm_list of_ended; /* ended_conn's */
+	bool unsaid; /* a message was dropped since it closes, which the peer may not know yet */
 	enum rvcm_status down_status;
 
 	struct rvcm_conn *out; /* NULL: none */
@@ -108,6 +116,8 @@ rvcm_hash_eq rvcm_path_eq, rvcm_path_in_eq;
 
 /* -- path.c -- */
 
+/* NULL: there is none. */
+struct rvcm_path_full *rvcm_path_find(struct rvcm_slot *slot, const struct rvcm_addr *peer);
 /* Find it, or make it, with *is_new; NULL: no memory. */
 struct rvcm_path_full *rvcm_path_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer,
 					bool *is_new);
@@ -122,6 +132,8 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 /* Hear what comes from there with that number; the path has no in. */
 void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
 		    bool implied);
+/* Hear no more of it, until it is introduced anew. */
+void rvcm_path_unhear(struct rvcm_path_full *path);
 /* Everything of it is lost, for that reason; it is not in use. */
 void rvcm_path_down(struct rvcm_path_full *path, const struct rvcm_conn_cause *cause);
 /* The conn is lost, and the one of its other direction is to follow. */
@@ -133,7 +145,7 @@ void rvcm_path_tell_ready(struct rvcm_conn *conn);
 /* The path whose messages come from that conn with these numbers (rvcm_wire_slots), or NULL. */
 struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint32_t slots);
 
-/* -- meet.c: endpoints that meet and part -- */
+/* -- meet.c: endpoints that meet -- */
 
 /* The path has something to send, and no out: find one, or have one made. */
 void rvcm_meet_want(struct rvcm_path_full *path);
@@ -149,20 +161,48 @@ void rvcm_meet_answer(struct rvcm_conn *conn);
 void rvcm_meet_again(struct rvcm_conn *conn);
 /* Tell the path's peer our name. False: no credit, or no memory. */
 bool rvcm_meet_introduce(struct rvcm_path_full *path);
-/* A numbered frame that is not DATA. NULL, or what is wrong with it. */
+/* A message of who was not met when the link came, and so is who has the name? Then it is now. */
+bool rvcm_meet_implied(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame);
+/* A numbered frame that is not DATA, with its body behind it. NULL, or what is wrong with it. */
 const char *rvcm_meet_frame(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
-			    const uint8_t *body, size_t bytes);
-/* Post what is owed. False: not all. */
-bool rvcm_meet_send_owed(struct rvcm_conn *conn);
-/* Owe a frame; END for a path, or none. */
-void rvcm_meet_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
-		   struct rvcm_path_full *path);
-/* The path's endpoint closes: say END, if anybody knows of it. */
-void rvcm_meet_leave(struct rvcm_path_full *path);
+			    size_t bytes);
 /* The conn is no end of the carrier's link with itself (any more), and will not be. */
 void rvcm_meet_no_self(struct rvcm_conn *conn);
+/* -- part.c: endpoints that part -- */
+
+/* Post what is owed. False: not all. */
+bool rvcm_part_send_owed(struct rvcm_conn *conn);
+/* Owe a frame; END for a path, or none. */
+void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
+		   struct rvcm_path_full *path);
+/* The path's endpoint closes: say END, if anybody knows of it. */
+void rvcm_part_leave(struct rvcm_path_full *path);
 /* Nothing of the path is owed on any conn any more. */
-void rvcm_meet_forget(struct rvcm_path_full *path);
+void rvcm_part_forget(struct rvcm_path_full *path);
+/* The conn has lost its link: nothing is owed there. */
+void rvcm_part_lost(struct rvcm_conn *conn);
+/* PATH of that name, from src to dst, which is not open. */
+void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
+		      const struct rvcm_addr *name);
+/* The frames; NULL. */
+const char *rvcm_part_end(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			  size_t bytes);
+const char *rvcm_part_ended(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			    size_t bytes);
+
+/* -- backlog.c: who has a name before the former is gone -- */
+
+/* The path that keeps what this endpoint of the peer's says, or NULL. */
+struct rvcm_path_full *rvcm_backlog_of(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame);
+/* Keep the frame, with bytes of body behind it; the one that is being heard, for another time. */
+void rvcm_backlog_add(struct rvcm_path_full *path, struct rvcm_conn *conn,
+		      const struct rvcm_wire_frame *frame, size_t bytes);
+/* Hear it now, until the path is in use for a former endpoint again. */
+void rvcm_backlog_hear(struct rvcm_path_full *path);
+/* Nobody will hear it: say so. */
+void rvcm_backlog_drop(struct rvcm_path_full *path);
+/* The conn has lost its link: hear what came from there, if that can be, else drop it. */
+void rvcm_backlog_lost(struct rvcm_conn *conn);
 
 /* -- route.c: who is reached where -- */
 
@@ -173,6 +213,12 @@ bool rvcm_route_set(struct rvcm_conn *conn, const struct rvcm_addr *name, uint16
 /* The conn's endpoint of that number has closed. */
 void rvcm_route_end(struct rvcm_conn *conn, uint16_t slot);
 void rvcm_route_end_all(struct rvcm_conn *conn);
+/*
+ * Where we send to the process that the conn leads to: all on one conn, or what an endpoint says
+ * could be overtaken by what its successor says. conn, which may be NULL, if none is chosen yet.
+ */
+struct rvcm_conn *rvcm_route_out(struct rvcm_conn *conn);
+rvcm_hash_eq rvcm_route_trunk_eq;
 /* A conn to the carrier of that incarnation, or NULL. */
 struct rvcm_conn *rvcm_route_trunk(struct rvcm_carrier *carrier, uint32_t incarnation);
 /* The slot of our own that has that name, or NULL. */

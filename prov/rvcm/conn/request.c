@@ -97,7 +97,7 @@ bool rvcm_request_has_kin(const struct rvcm_contact *contact, uint32_t incarnati
 static enum rvcm_wire_reason judge_kin(const struct rvcm_contact *contact,
 				       const struct rvcm_shake *shake)
 {
-	if (shake->flags & RVCM_WIRE_ANEW || shake->incarnation == contact->carrier->incarnation ||
+	if (shake->flags & RVCM_WIRE_ANEW ||
 	    (contact->link && contact->link->peer_incarnation == shake->incarnation))
 		return RVCM_WIRE_REASON_NONE;
 	if (rvcm_request_has_kin(contact, shake->incarnation, false))

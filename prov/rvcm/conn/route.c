@@ -79,12 +79,41 @@ void rvcm_route_end_all(struct rvcm_conn *conn)
 		end(rvcm_list_entry(node, struct rvcm_route, of_conn));
 }
 
-struct rvcm_conn *rvcm_route_trunk(struct rvcm_carrier *carrier, uint32_t incarnation)
+struct trunk_key {
+	uint32_t incarnation;
+	bool out;
+};
+
+bool rvcm_route_trunk_eq(const struct rvcm_hash_node *node, const void *arg)
 {
+	const struct rvcm_conn *conn = rvcm_container_of(node, const struct rvcm_conn, trunk);
+	const struct trunk_key *key = arg;
+
+	return conn->incarnation == key->incarnation &&
+	       (!key->out || (conn->is_out && rvcm_conn_is_usable(conn)));
+}
+
+static struct rvcm_conn *find_trunk(struct rvcm_carrier *carrier, uint32_t incarnation, bool out)
+{
+	const struct trunk_key key = { .incarnation = incarnation, .out = out };
 	struct rvcm_hash_node *node = rvcm_hash_find(
-		&carrier->trunks, rvcm_hash_u64(carrier->hash_seed, incarnation), &incarnation);
+		&carrier->trunks, rvcm_hash_u64(carrier->hash_seed, incarnation), &key);
 
 	return node ? rvcm_container_of(node, struct rvcm_conn, trunk) : NULL;
+}
+
+struct rvcm_conn *rvcm_route_trunk(struct rvcm_carrier *carrier, uint32_t incarnation)
+{
+	return find_trunk(carrier, incarnation, false);
+}
+
+struct rvcm_conn *rvcm_route_out(struct rvcm_conn *conn)
+{
+	struct rvcm_conn *out = NULL;
+
+	if (conn && conn->incarnation != conn->carrier->incarnation)
+		out = find_trunk(conn->carrier, conn->incarnation, true);
+	return out ? out : conn;
 }
 
 struct rvcm_slot *rvcm_route_own(struct rvcm_carrier *carrier, const struct rvcm_addr *name)

@@ -55,7 +55,7 @@ static void account(struct rvcm_conn *conn)
 static void receive_meeting(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
 			    size_t bytes)
 {
-	const char *why = rvcm_meet_frame(conn, frame, (const uint8_t *)(frame + 1), bytes);
+	const char *why = rvcm_meet_frame(conn, frame, bytes);
 
 	if (why)
 		malformed(conn, why);
@@ -74,13 +74,30 @@ static __attribute__((noinline, cold)) void stray(struct rvcm_conn *conn, uint16
 			       "a message for what it had with us before");
 }
 
+static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes);
+
+/* From nobody that we have heard of. */
+static __attribute__((noinline, cold)) void receive_unheard(struct rvcm_conn *conn,
+							    const struct rvcm_wire_frame *frame,
+							    size_t bytes)
+{
+	struct rvcm_path_full *path = rvcm_backlog_of(conn, frame);
+
+	if (path)
+		rvcm_backlog_add(path, conn, frame, bytes);
+	else if (rvcm_meet_implied(conn, frame))
+		receive_data(conn, frame, bytes);
+	else
+		stray(conn, rvcm_le16_get(frame->dst_slot));
+}
+
 static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes)
 {
 	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 	struct rvcm_path_full *path = rvcm_path_heard(conn, rvcm_wire_slots(frame));
 
 	if (!path) {
-		stray(conn, rvcm_le16_get(frame->dst_slot));
+		receive_unheard(conn, frame, bytes);
 		return;
 	}
 	path->implied = false;
@@ -91,6 +108,14 @@ static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 		return;
 	}
 	attr->sink->recv(attr->sink_ctx, &path->pub, (const uint8_t *)(frame + 1), bytes);
+}
+
+void rvcm_rx_numbered(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes)
+{
+	if (frame->kind == RVCM_WIRE_DATA)
+		receive_data(conn, frame, bytes);
+	else
+		receive_meeting(conn, frame, bytes);
 }
 
 static void receive_numbered(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
@@ -106,10 +131,7 @@ static void receive_numbered(struct rvcm_conn *conn, const struct rvcm_wire_fram
 	}
 	account(conn);
 	conn->rx_next++;
-	if (frame->kind == RVCM_WIRE_DATA)
-		receive_data(conn, frame, bytes);
-	else
-		receive_meeting(conn, frame, bytes);
+	rvcm_rx_numbered(conn, frame, bytes);
 }
 
 static bool is_numbered(const struct rvcm_wire_frame *frame)

@@ -108,11 +108,11 @@ static void leave_all(struct rvcm_slot *slot)
 		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_slot);
 
 		if (slot->last)
-			rvcm_meet_forget(path);
+			rvcm_part_forget(path);
 		if (slot->last)
 			path->leave = RVCM_PATH_GONE;
 		else if (path->reads == 0)
-			rvcm_meet_leave(path);
+			rvcm_part_leave(path);
 	}
 }
 
@@ -170,7 +170,7 @@ static bool has_left(struct rvcm_path_full *path)
 	if (path->reads)
 		return false; /* of memory that the peer gives up when it hears END */
 	if (path->leave == RVCM_PATH_STAYS)
-		rvcm_meet_leave(path);
+		rvcm_part_leave(path);
 	if (rvcm_path_in_use(path))
 		return false;
 	if (path->leave == RVCM_PATH_GONE)

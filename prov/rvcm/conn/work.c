@@ -43,7 +43,7 @@ static bool send_owed(struct rvcm_conn *conn)
 {
 	if (conn->hello_due && !answer_hello(conn))
 		return false;
-	if (!rvcm_tx_drain(conn) || !rvcm_meet_send_owed(conn))
+	if (!rvcm_tx_drain(conn) || !rvcm_part_send_owed(conn))
 		return false;
 	rvcm_confirm_review(conn);
 	if (conn->answer_due && !rvcm_confirm_answer(conn))

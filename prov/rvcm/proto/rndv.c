@@ -85,6 +85,7 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	rvcm_path_commit(peer->path, bytes, RVCM_PATH_SOON);
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->announced, &send->node);
+	peer->path->exposed = true;
 	rvcm_send_part(send);
 	rvcm_stat_inc(&peer->ep->stats.tx_rndv);
 	return 0;
@@ -108,6 +109,8 @@ const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 		why.text = rvcm_status_text(msg->status);
 	}
 	rvcm_send_end(send, &why);
+	if (peer->path)
+		peer->path->exposed = !rvcm_list_empty(&peer->announced);
 	return NULL;
 }
 

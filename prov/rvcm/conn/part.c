@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints that part: END, which says that one closes, and ENDED, that nothing of its memory is in
+ * use any more. Both wait for credit, and an END may outlive its endpoint.
+ */
+#include <errno.h>
+
+#include "base/le.h"
+#include "base/mem.h"
+#include "conn/conn_impl.h"
+#include "conn/path.h"
+
+/* -- what is said ---------------------------------------------------------------------------- */
+
+void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
+		   struct rvcm_path_full *path)
+{
+	struct rvcm_owed *owed;
+
+	/* BYE has said it for all. */
+	if (conn->bye_due || conn->bye_ordinal)
+		return;
+	if (!path && conn->n_owed >= RVCM_PATH_OWED_MAX) {
+		rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, "it asks, and takes no answers");
+		return;
+	}
+	owed = rvcm_mem_zalloc(sizeof(*owed));
+	if (!owed) {
+		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
+		return;
+	}
+	owed->kind = kind;
+	owed->src = src;
+	owed->dst = dst;
+	owed->path = path;
+	conn->n_owed += !path;
+	rvcm_list_add_tail(&conn->owed, &owed->node);
+	rvcm_conn_schedule(conn);
+}
+
+static void post_owed(struct rvcm_conn *conn, struct rvcm_owed *owed, struct rvcm_buf *buf)
+{
+	conn->reserved = buf;
+	rvcm_tx_commit(conn, owed->kind, owed->src, owed->dst, 0, RVCM_PATH_SOON);
+	if (owed->path)
+		owed->path->leave = RVCM_PATH_LEFT;
+	else
+		conn->n_owed--;
+	rvcm_list_del(&owed->node);
+	rvcm_mem_free(owed);
+}
+
+bool rvcm_part_send_owed(struct rvcm_conn *conn)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&conn->owed))) {
+		struct rvcm_buf *buf;
+
+		/* Credit comes with a frame that brings the conn here again. Nothing follows BYE.
+		 */
+		if (!conn->up || conn->bye_ordinal || conn->tx_seq == conn->tx_limit)
+			return true;
+		buf = rvcm_buf_get(&conn->carrier->bufs, sizeof(struct rvcm_wire_frame));
+		if (!buf)
+			return false;
+		post_owed(conn, rvcm_list_entry(node, struct rvcm_owed, node), buf);
+	}
+	return true;
+}
+
+void rvcm_part_forget(struct rvcm_path_full *path)
+{
+	struct rvcm_list *pos;
+
+	if (path->leave != RVCM_PATH_LEAVING)
+		return;
+	rvcm_list_for_each (pos, &path->end_conn->owed) {
+		struct rvcm_owed *owed = rvcm_list_entry(pos, struct rvcm_owed, node);
+
+		if (owed->path != path)
+			continue;
+		owed->path = NULL;
+		path->end_conn->n_owed++;
+	}
+}
+
+void rvcm_part_leave(struct rvcm_path_full *path)
+{
+	struct rvcm_conn *conn = path->introduced ? path->out : path->in;
+	uint16_t slot = path->introduced ? path->out_slot : path->in_slot;
+
+	path->leave = RVCM_PATH_GONE;
+	if (!conn || !conn->link || conn->failed)
+		return;
+	path->end_conn = conn;
+	/* It ends, and until then the peer may read. */
+	if (!rvcm_conn_is_usable(conn)) {
+		path->leave = RVCM_PATH_LEFT;
+		return;
+	}
+	path->leave = RVCM_PATH_LEAVING;
+	rvcm_part_owe(conn, RVCM_WIRE_END, path->slot->number, slot, path);
+}
+
+void rvcm_part_lost(struct rvcm_conn *conn)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_pop(&conn->enders)))
+		rvcm_list_entry(node, struct rvcm_path_full, of_ended)->ended_conn = NULL;
+	while ((node = rvcm_list_pop(&conn->owed))) {
+		struct rvcm_owed *owed = rvcm_list_entry(node, struct rvcm_owed, node);
+
+		if (owed->path)
+			owed->path->leave = RVCM_PATH_GONE;
+		rvcm_mem_free(owed);
+	}
+	conn->n_owed = 0;
+	rvcm_confirm_reset(conn);
+}
+
+/* -- what is heard --------------------------------------------------------------------------- */
+
+static struct rvcm_slot *slot_of(const struct rvcm_carrier *carrier, uint16_t number)
+{
+	struct rvcm_slot *slot = carrier->slots[number % RVCM_CONN_SLOTS_MAX];
+
+	return slot && slot->number == number ? slot : NULL;
+}
+
+void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
+		      const struct rvcm_addr *name)
+{
+	struct rvcm_slot *slot = slot_of(conn->carrier, dst);
+	struct rvcm_path_full *path = slot ? rvcm_path_find(slot, name) : NULL;
+
+	/* It closes, and is yet to say END, where it has said what comes before. */
+	if (path && path->introduced &&
+	    (path->leave == RVCM_PATH_STAYS || path->leave == RVCM_PATH_LEAVING)) {
+		rvcm_path_hear(path, conn, src, false);
+		return;
+	}
+	/* What comes is not for what has ended. (Reads there are only if BYE is what is said.) */
+	if (path && path->in == conn && path->reads == 0)
+		rvcm_path_unhear(path);
+	rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
+}
+
+static bool leads_to(const struct rvcm_conn *conn, uint16_t number, const struct rvcm_conn *to,
+		     uint16_t peer)
+{
+	return conn && conn->incarnation == to->incarnation && number == peer;
+}
+
+/* Whichever link it uses: END may come over another. */
+static struct rvcm_path_full *find(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+{
+	struct rvcm_slot *slot = slot_of(conn->carrier, dst);
+	struct rvcm_list *pos;
+
+	if (!slot)
+		return NULL;
+	rvcm_list_for_each (pos, &slot->paths) {
+		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_slot);
+
+		if (leads_to(path->in, path->in_slot, conn, src) ||
+		    leads_to(path->out, path->out_slot, conn, src))
+			return path;
+	}
+	return NULL;
+}
+
+/* Nobody is reached under that number any more. */
+static void forget_number(const struct rvcm_conn *conn, uint16_t src)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
+		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		if (!other->link || other->incarnation != conn->incarnation)
+			continue;
+		rvcm_route_end(other, src);
+		if (other->named && other->peer_slot == src)
+			rvcm_conn_unname(other);
+	}
+}
+
+/* It is answered when the use of memory has ended. */
+static void end_later(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t src)
+{
+	if (!path->ended_conn) {
+		path->ended_conn = conn;
+		path->ended_slot = src;
+		rvcm_list_add_tail(&conn->enders, &path->of_ended);
+	}
+	rvcm_path_lose(path, RVCM_STATUS_PEER_CLOSED);
+}
+
+const char *rvcm_part_end(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes)
+{
+	uint16_t src = rvcm_le16_get(frame->src_slot), dst = rvcm_le16_get(frame->dst_slot);
+	struct rvcm_path_full *path = rvcm_backlog_of(conn, frame);
+	struct rvcm_conn_cause cause;
+
+	if (path) {
+		rvcm_backlog_add(path, conn, frame, bytes);
+		return NULL;
+	}
+	path = find(conn, src, dst);
+	forget_number(conn, src);
+	if (path && rvcm_path_in_use(path)) {
+		end_later(path, conn, src);
+		return NULL;
+	}
+	rvcm_part_owe(conn, RVCM_WIRE_ENDED, dst, src, NULL);
+	if (!path)
+		return NULL;
+	rvcm_cause_set(&cause, &path->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+	rvcm_path_down(path, &cause);
+	return NULL;
+}
+
+const char *rvcm_part_ended(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			    size_t bytes)
+{
+	uint16_t src = rvcm_le16_get(frame->src_slot), dst = rvcm_le16_get(frame->dst_slot);
+	struct rvcm_path_full *path = find(conn, src, dst);
+
+	(void)bytes;
+	if (path && path->leave == RVCM_PATH_LEFT)
+		path->leave = RVCM_PATH_GONE;
+	rvcm_confirm_ended(conn, src, dst);
+	return NULL;
+}
