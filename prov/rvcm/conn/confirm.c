@@ -20,10 +20,11 @@
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
-/* Of an endpoint that is gone, and its END is not answered yet. */
+/* Of an endpoint that closes, and its END, on another link, is not answered yet. */
 struct unsaid {
 	struct rvcm_list node; /* conn.unsaid */
 	uint16_t src, dst;     /* the peer's number, and ours */
+	bool again;            /* and then END is to be said here too */
 };
 
 void rvcm_confirm_reset(struct rvcm_conn *conn)
@@ -147,7 +148,8 @@ void rvcm_confirm_dropped(struct rvcm_path_full *path)
 /* Is END still to be posted? Or BYE said instead, and none of that will be. */
 static bool owes(const struct rvcm_conn *conn)
 {
-	return conn->bye_due || conn->bye_ordinal || !rvcm_list_empty(&conn->owed);
+	return conn->bye_due || conn->bye_ordinal || !rvcm_list_empty(&conn->owed) ||
+	       !rvcm_list_empty(&conn->unsaid);
 }
 
 void rvcm_confirm_stray(struct rvcm_conn *conn)
@@ -158,20 +160,29 @@ void rvcm_confirm_stray(struct rvcm_conn *conn)
 	be_unsure(conn);
 }
 
-void rvcm_confirm_gone(struct rvcm_path_full *path)
+static void wait_for_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst, bool again)
 {
-	struct unsaid *unsaid;
+	struct unsaid *unsaid = rvcm_mem_zalloc(sizeof(*unsaid));
 
-	if (!path->unsaid || !path->in || is_said(path))
-		return;
-	unsaid = rvcm_mem_zalloc(sizeof(*unsaid));
 	if (!unsaid) {
-		rvcm_conn_fail(path->in, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
+		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
 		return;
 	}
-	unsaid->src = path->in_slot;
-	unsaid->dst = path->slot->number;
-	rvcm_list_add_tail(&path->in->unsaid, &unsaid->node);
+	unsaid->src = src;
+	unsaid->dst = dst;
+	unsaid->again = again;
+	rvcm_list_add_tail(&conn->unsaid, &unsaid->node);
+}
+
+void rvcm_confirm_gone(struct rvcm_path_full *path)
+{
+	if (path->unsaid && path->in && !is_said(path))
+		wait_for_ended(path->in, path->in_slot, path->slot->number, false);
+}
+
+void rvcm_confirm_later(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+{
+	wait_for_ended(conn, src, dst, true);
 }
 
 static void end_unsaid(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
@@ -184,6 +195,8 @@ static void end_unsaid(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
 		if (unsaid->src != src || unsaid->dst != dst)
 			continue;
 		rvcm_list_del(pos);
+		if (unsaid->again)
+			rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
 		rvcm_mem_free(unsaid);
 	}
 }
@@ -195,7 +208,8 @@ void rvcm_confirm_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
 	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
 		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
 
-		if (!other->unsure || other->incarnation != conn->incarnation)
+		if (other->incarnation != conn->incarnation ||
+		    (!other->unsure && rvcm_list_empty(&other->unsaid)))
 			continue;
 		end_unsaid(other, src, dst);
 		rvcm_conn_schedule(other);

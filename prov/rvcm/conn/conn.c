@@ -40,6 +40,7 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 	rvcm_list_init(&conn->awaiting);
 	rvcm_list_init(&conn->owed);
 	rvcm_list_init(&conn->enders);
+	rvcm_list_init(&conn->partings);
 	rvcm_list_init(&conn->unsaid);
 	rvcm_list_init(&conn->routes);
 	rvcm_list_init(&conn->work);
@@ -111,6 +112,16 @@ void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)
 
 		path->pub.up = up && !path->down_due;
 		path->tx = path->pub.up && path->introduced ? conn : NULL;
+	}
+	if (up)
+		return;
+	/* Reads of these fail with it; who sent over another still is not to say what became of
+	 * them. */
+	rvcm_list_for_each (pos, &conn->ins) {
+		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_in);
+
+		path->pub.up &= path->implied;
+		path->tx = path->implied ? path->tx : NULL;
 	}
 }
 

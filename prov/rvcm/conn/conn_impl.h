@@ -178,7 +178,8 @@ struct rvcm_conn {
 	struct rvcm_list awaiting;   /* paths that wait for its end, by path.wait */
 	struct rvcm_list owed;       /* END and ENDED that wait for credit: struct rvcm_owed */
 	uint32_t n_owed;
-	struct rvcm_list enders; /* paths that owe ENDED here */
+	struct rvcm_list partings; /* part.c */
+	struct rvcm_list enders;   /* paths that owe ENDED here */
 	struct rvcm_list routes;
 	uint32_t n_routes;
 	struct rvcm_path_full *last_in; /* whose message was the last; a guess at the next */

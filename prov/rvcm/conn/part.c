@@ -10,6 +10,12 @@
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
+/* An END whose endpoint is gone, and that has not been answered. */
+struct parting {
+	struct rvcm_list node; /* conn.partings, of where it was said */
+	uint16_t src, dst;     /* the peer's number, and ours */
+};
+
 /* -- what is said ---------------------------------------------------------------------------- */
 
 void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
@@ -117,7 +123,43 @@ void rvcm_part_lost(struct rvcm_conn *conn)
 		rvcm_mem_free(owed);
 	}
 	conn->n_owed = 0;
+	while ((node = rvcm_list_pop(&conn->partings)))
+		rvcm_mem_free(rvcm_list_entry(node, struct parting, node));
 	rvcm_confirm_reset(conn);
+}
+
+void rvcm_part_freed(struct rvcm_path_full *path)
+{
+	struct parting *parting;
+
+	if (path->leave != RVCM_PATH_LEFT || !path->introduced)
+		return;
+	parting = rvcm_mem_zalloc(sizeof(*parting));
+	if (!parting)
+		return; /* a PATH that crosses END costs a link then, at worst */
+	parting->src = path->out_slot;
+	parting->dst = path->slot->number;
+	rvcm_list_add_tail(&path->end_conn->partings, &parting->node);
+}
+
+/* Those from our dst to the peer's src: are there any? If they have been answered: not any more. */
+static bool partings_of(struct rvcm_conn *conn, uint16_t src, uint16_t dst, bool answered)
+{
+	struct rvcm_list *pos, *tmp;
+	bool any = false;
+
+	rvcm_list_for_each_safe (pos, tmp, &conn->partings) {
+		struct parting *parting = rvcm_list_entry(pos, struct parting, node);
+
+		if (parting->src != src || parting->dst != dst)
+			continue;
+		any = true;
+		if (!answered)
+			continue;
+		rvcm_list_del(pos);
+		rvcm_mem_free(parting);
+	}
+	return any;
 }
 
 /* -- what is heard --------------------------------------------------------------------------- */
@@ -127,6 +169,30 @@ static struct rvcm_slot *slot_of(const struct rvcm_carrier *carrier, uint16_t nu
 	struct rvcm_slot *slot = carrier->slots[number % RVCM_CONN_SLOTS_MAX];
 
 	return slot && slot->number == number ? slot : NULL;
+}
+
+/* The same, on whichever link to that process. */
+static bool partings(struct rvcm_conn *conn, uint16_t src, uint16_t dst, bool answered)
+{
+	struct rvcm_list *pos;
+	bool any = false;
+
+	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
+		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		if (other->link && other->incarnation == conn->incarnation)
+			any |= partings_of(other, src, dst, answered);
+	}
+	return any;
+}
+
+/* Has END been said on another link, and may what came before it be on its way there still? */
+static bool is_under_way(struct rvcm_conn *conn, const struct rvcm_path_full *path, uint16_t src,
+			 uint16_t dst)
+{
+	if (path && path->leave == RVCM_PATH_LEFT)
+		return path->end_conn != conn;
+	return !partings_of(conn, src, dst, false) && partings(conn, src, dst, false);
 }
 
 void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
@@ -144,7 +210,10 @@ void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 	/* What comes is not for what has ended. (Reads there are only if BYE is what is said.) */
 	if (path && path->in == conn && path->reads == 0)
 		rvcm_path_unhear(path);
-	rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
+	if (is_under_way(conn, path, src, dst))
+		rvcm_confirm_later(conn, src, dst);
+	else
+		rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
 }
 
 static bool leads_to(const struct rvcm_conn *conn, uint16_t number, const struct rvcm_conn *to,
@@ -231,6 +300,7 @@ const char *rvcm_part_ended(struct rvcm_conn *conn, const struct rvcm_wire_frame
 	(void)bytes;
 	if (path && path->leave == RVCM_PATH_LEFT)
 		path->leave = RVCM_PATH_GONE;
+	partings(conn, src, dst, true);
 	rvcm_confirm_ended(conn, src, dst);
 	return NULL;
 }

@@ -158,6 +158,8 @@ const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, s
 void rvcm_confirm_dropped(struct rvcm_path_full *path);
 /* The path is freed: what it has to say is still to be heard. */
 void rvcm_confirm_gone(struct rvcm_path_full *path);
+/* Say END to the peer's src, for our dst, when the END that is under way has been answered. */
+void rvcm_confirm_later(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
 /* The peer's endpoint src has heard that our dst is closed. */
 void rvcm_confirm_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
 /* The message that has just come is kept for another time; one is not any more. */

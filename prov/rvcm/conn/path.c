@@ -267,6 +267,7 @@ void rvcm_path_free(struct rvcm_path_full *path)
 {
 	rvcm_part_forget(path);
 	rvcm_confirm_gone(path);
+	rvcm_part_freed(path);
 	unbind(path);
 	rvcm_path_unhear(path);
 	answer_end(path);

@@ -181,6 +181,8 @@ void rvcm_part_leave(struct rvcm_path_full *path);
 void rvcm_part_forget(struct rvcm_path_full *path);
 /* The conn has lost its link: nothing is owed there. */
 void rvcm_part_lost(struct rvcm_conn *conn);
+/* The path is freed, and its END not answered, perhaps. */
+void rvcm_part_freed(struct rvcm_path_full *path);
 /* PATH of that name, from src to dst, which is not open. */
 void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 		      const struct rvcm_addr *name);
