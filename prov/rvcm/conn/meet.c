@@ -265,7 +265,7 @@ static void lose_path(struct rvcm_path_full *path, struct rvcm_conn *lost,
 		return;
 	}
 	/* Nothing came there; had anything been sent, the peer would see to the rest. */
-	if (path->in == lost && path->implied) {
+	if (path->in == lost && path->implied && !path->placing) {
 		rvcm_path_unhear(path);
 		return;
 	}
@@ -375,7 +375,7 @@ bool rvcm_meet_introduce(struct rvcm_path_full *path)
 	rvcm_le16_put(body->port, path->slot->name.port);
 	conn->reserved = buf;
 	path->introduced = true;
-	path->tx = conn->up ? conn : NULL;
+	path->tx = path->pub.up ? conn : NULL;
 	rvcm_tx_commit(conn, RVCM_WIRE_PATH, path->slot->number, path->out_slot, sizeof(*body),
 		       RVCM_PATH_SOON);
 	return true;
