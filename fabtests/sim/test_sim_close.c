@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How long closing an endpoint takes, in virtual time: hardly any where what was sent is on its
- * way, whatever the peer does; and never longer than one linger, however much is left.
+ * way, whatever the peer does; and never longer than one linger, however much is left. And what is
+ * left behind.
  */
 #include "unit/unit.h"
 
@@ -62,6 +63,20 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 
 static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
 
+static struct rvcm_ep *endpoint(struct node *node)
+{
+	struct rvcm_ep_attr attr = { .engine = node->engine,
+				     .tx_max = 64,
+				     .rx_max = 64,
+				     .inject_bytes_max = 64,
+				     .sink = &sink,
+				     .sink_ctx = node };
+	struct rvcm_ep *ep;
+
+	assert_int_equal(rvcm_ep_open(&attr, &ep), 0);
+	return ep;
+}
+
 static void node_open(struct node *node)
 {
 	struct rvcm_engine_attr attr = {
@@ -78,9 +93,6 @@ static void node_open(struct node *node)
 		.eager_bytes_max = 500,
 		.unexpected_bytes_max = 1 << 20,
 	};
-	struct rvcm_ep_attr ep = {
-		.tx_max = 64, .rx_max = 64, .inject_bytes_max = 64, .sink = &sink, .sink_ctx = node
-	};
 	struct sim_dev_conf dev;
 
 	/* A stream: a send is through when it has been handed over. */
@@ -89,8 +101,7 @@ static void node_open(struct node *node)
 	dev.early = SIM_EARLY_ALWAYS;
 	node->dev = sim_dev_open(node->world->net, &dev);
 	assert_int_equal(rvcm_engine_open(&attr, &node->engine), 0);
-	ep.engine = node->engine;
-	assert_int_equal(rvcm_ep_open(&ep, &node->ep), 0);
+	node->ep = endpoint(node);
 }
 
 static void world_open(struct world *w)
@@ -174,6 +185,18 @@ static void send_some(struct node *node, uint32_t n)
 		assert_int_equal(rvcm_ep_send(node->ep, &tx), 0);
 }
 
+/* It counts in done when the peer has taken it. */
+static void send_delivered(struct node *node)
+{
+	struct rvcm_ep_iov iov = { &node->world->byte, 1 };
+	struct rvcm_ep_tx tx = { .peer = node->peer,
+				 .iov = &iov,
+				 .n_iov = 1,
+				 .flags = RVCM_EP_TAGGED | RVCM_EP_COMPLETION | RVCM_EP_DELIVERED };
+
+	assert_int_equal(rvcm_ep_send(node->ep, &tx), 0);
+}
+
 /* Both have sent, and have accepted what the other sent. */
 static void acquaint(struct world *w)
 {
@@ -222,12 +245,51 @@ static void nothing_is_accepted(void **state)
 	world_close(&w);
 }
 
+/* Control has connected for an endpoint that closes before it looks; another one needs the link. */
+static void who_never_looked_leaves_no_link(void **state)
+{
+	struct world w;
+	struct node *node = &w.nodes[0];
+	struct rvcm_ep *closes;
+	uint64_t start;
+
+	(void)state;
+	world_open(&w);
+	closes = node->ep;
+	send_delivered(node); /* what is injected would be waited for */
+	for (int i = 0; i < 100; i++) {
+		for (int n = 0; n < 2; n++)
+			rvcm_carrier_control(rvcm_engine_carrier(w.nodes[n].engine));
+		rvcm_engine_progress(w.nodes[1].engine);
+		sim_step_by(w.net, sim_now(w.net) + SIM_MS);
+	}
+	node->ep = endpoint(node);
+	assert_int_equal(rvcm_ep_peer(node->ep, rvcm_ep_name(w.nodes[1].ep), RVCM_EP_SOURCE_NONE,
+				      &node->peer),
+			 0);
+	rvcm_ep_shutdown(closes);
+	start = sim_now(w.net);
+	while (!rvcm_ep_quiet(closes)) {
+		turn(&w);
+		assert_in_range(sim_now(w.net), start, start + 2 * LINGER_NS);
+	}
+	rvcm_ep_close(closes);
+	start = sim_now(w.net);
+	send_delivered(node);
+	while (node->done == 0) {
+		turn(&w);
+		assert_in_range(sim_now(w.net), start, start + SOON_NS);
+	}
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_accepted_and_the_peer_computes),
 		cmocka_unit_test(both_move),
 		cmocka_unit_test(nothing_is_accepted),
+		cmocka_unit_test(who_never_looked_leaves_no_link),
 	};
 
 	return cmocka_run_group_tests_name("sim_close", tests, NULL, NULL);
