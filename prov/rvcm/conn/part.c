@@ -186,11 +186,19 @@ static bool partings(struct rvcm_conn *conn, uint16_t src, uint16_t dst, bool an
 	return any;
 }
 
+/* Is that the endpoint which the path's END is for, and has it heard anything of us before? */
+static bool says_end_to(const struct rvcm_path_full *path, const struct rvcm_conn *conn,
+			uint16_t src)
+{
+	return path->introduced && path->out_slot == src &&
+	       path->out->incarnation == conn->incarnation;
+}
+
 /* Has END been said on another link, and may what came before it be on its way there still? */
 static bool is_under_way(struct rvcm_conn *conn, const struct rvcm_path_full *path, uint16_t src,
 			 uint16_t dst)
 {
-	if (path && path->leave == RVCM_PATH_LEFT)
+	if (path && path->leave == RVCM_PATH_LEFT && says_end_to(path, conn, src))
 		return path->end_conn != conn;
 	return !partings_of(conn, src, dst, false) && partings(conn, src, dst, false);
 }
@@ -202,7 +210,7 @@ void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 	struct rvcm_path_full *path = slot ? rvcm_path_find(slot, name) : NULL;
 
 	/* It closes, and is yet to say END, where it has said what comes before. */
-	if (path && path->introduced &&
+	if (path && says_end_to(path, conn, src) &&
 	    (path->leave == RVCM_PATH_STAYS || path->leave == RVCM_PATH_LEAVING)) {
 		rvcm_path_hear(path, conn, src, false);
 		return;
