@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/le.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
