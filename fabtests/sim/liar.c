@@ -374,15 +374,9 @@ void liar_assert_served(struct liar *liar)
 	assert_int_equal(victim->received, before + 1);
 }
 
-/* The victim opens, and the liar accepts as an honest peer would that has used liar->epoch before.
- */
-void liar_accept(struct liar *liar)
+void liar_take(struct liar *liar)
 {
 	struct rvcm_shake shake = liar_shake(liar, RVCM_WIRE_REPLY);
-	struct {
-		struct rvcm_wire_frame frame;
-		struct rvcm_wire_hello hello;
-	} message = { .frame = hello_frame(liar) };
 
 	assert_int_equal(liar->last, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	if (shake.epoch < rvcm_le32_get(liar->request.epoch))
@@ -396,9 +390,24 @@ void liar_accept(struct liar *liar)
 	liar_pass(liar, 10 * SIM_MS);
 	/* PATH is behind it, if the victim had a path to us before. */
 	assert_true(liar->heard.kind == RVCM_WIRE_HELLO || liar->heard.kind == RVCM_WIRE_PATH);
+}
+
+void liar_take_hello(struct liar *liar)
+{
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_hello hello;
+	} message = { .frame = hello_frame(liar) };
+
 	memcpy(liar->nonce, liar->hello.nonce, sizeof(liar->nonce));
 	memcpy(message.hello.nonce, liar->nonce, sizeof(liar->nonce));
 	rvcm_shake_hello_mac(RVCM_WIRE_REPLY, liar_job_key, &liar->request, &liar->reply,
 			     liar->nonce, message.hello.mac);
 	liar_say(liar, &message, sizeof(message));
+}
+
+void liar_accept(struct liar *liar)
+{
+	liar_take(liar);
+	liar_take_hello(liar);
 }

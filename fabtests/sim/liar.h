@@ -81,6 +81,9 @@ void liar_connect(struct liar *liar);
 /* The victim opens, and the liar accepts as an honest peer would that has used liar->epoch before.
  */
 void liar_accept(struct liar *liar);
+/* The same in two steps: accept, and say HELLO. */
+void liar_take(struct liar *liar);
+void liar_take_hello(struct liar *liar);
 
 void liar_post(struct liar *liar, const void *bytes, size_t n);
 /* Post, and let it arrive. */

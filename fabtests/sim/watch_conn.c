@@ -80,7 +80,7 @@ static bool is_numbered(const void *data, size_t bytes)
 
 	return bytes >= sizeof(*frame) &&
 	       (frame->kind == RVCM_WIRE_DATA ||
-		(frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED));
+		(frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_HERE));
 }
 
 static uint32_t length_of(const struct rvcm_buf *buf)

@@ -176,7 +176,8 @@ struct rvcm_conn {
 	struct rvcm_list blocked;    /* paths that are owed ready */
 	struct rvcm_list confirms;   /* paths that want to be told */
 	struct rvcm_list awaiting;   /* paths that wait for its end, by path.wait */
-	struct rvcm_list owed;       /* END and ENDED that wait for credit: struct rvcm_owed */
+	struct rvcm_list askers;     /* paths that have asked who is there, by path.wait */
+	struct rvcm_list owed;       /* END, ENDED, WHO, HERE that wait for credit: rvcm_owed */
 	uint32_t n_owed;
 	struct rvcm_list partings; /* part.c */
 	struct rvcm_list enders;   /* paths that owe ENDED here */

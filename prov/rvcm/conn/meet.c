@@ -73,25 +73,35 @@ static void want_self(struct rvcm_path_full *path, const struct rvcm_slot *own)
 	}
 }
 
+static bool may_begin(const struct rvcm_path_full *path)
+{
+	return !path->waiting && !path->out && !path->slot->closing && !path->down_due &&
+	       rvcm_list_empty(&path->backlog);
+}
+
+/* From what the peers' links have told. */
+static bool take_known(struct rvcm_path_full *path)
+{
+	const struct rvcm_route *route = rvcm_route_find(path->carrier, &path->pub.peer);
+
+	return take(path, path->in, path->in_slot) ||
+	       (route && take(path, route->conn, route->slot));
+}
+
 void rvcm_meet_want(struct rvcm_path_full *path)
 {
-	const struct rvcm_route *route;
 	const struct rvcm_slot *own;
 
-	if (path->waiting || path->out || path->slot->closing || path->down_due ||
-	    !rvcm_list_empty(&path->backlog))
+	if (!may_begin(path))
 		return;
 	own = rvcm_route_own(path->carrier, &path->pub.peer);
-	route = rvcm_route_find(path->carrier, &path->pub.peer);
-	if (take(path, path->in, path->in_slot))
-		return;
-	if (own)
+	if (own && !take(path, path->in, path->in_slot))
 		want_self(path, own);
-	else if (!route || !take(path, route->conn, route->slot))
+	else if (!own && !take_known(path))
 		connect(path);
 }
 
-static void want_anew(struct rvcm_path_full *path)
+void rvcm_meet_want_anew(struct rvcm_path_full *path)
 {
 	path->waiting = false;
 	rvcm_meet_want(path);
@@ -106,7 +116,7 @@ static void want_again(struct rvcm_list *list)
 	rvcm_list_init(&waiting);
 	rvcm_list_splice_tail(&waiting, list);
 	while ((node = rvcm_list_pop(&waiting)))
-		want_anew(rvcm_list_entry(node, struct rvcm_path_full, wait));
+		rvcm_meet_want_anew(rvcm_list_entry(node, struct rvcm_path_full, wait));
 }
 
 /* One end of the link of the carrier with itself is there. */
@@ -299,6 +309,7 @@ void rvcm_meet_lost(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 	rvcm_part_lost(conn);
 	rvcm_meet_no_self(conn);
 	want_again(&conn->awaiting);
+	rvcm_who_lost(conn);
 }
 
 void rvcm_meet_again(struct rvcm_conn *conn)
@@ -313,7 +324,7 @@ static void take_self(struct rvcm_path_full *path)
 	struct rvcm_conn_cause cause;
 
 	if (path && rvcm_route_own(path->carrier, &path->pub.peer)) {
-		want_anew(path);
+		rvcm_meet_want_anew(path);
 	} else if (path) { /* it closes, and listens yet */
 		rvcm_cause_set(&cause, &path->pub.peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 		rvcm_path_down(path, &cause);
@@ -327,10 +338,10 @@ static void take_shared(struct rvcm_conn *conn, struct rvcm_path_full *path)
 
 	if (conn->answer_incarnation == conn->carrier->incarnation) {
 		take_self(path);
-	} else if (rvcm_conn_is_usable(trunk)) {
-		rvcm_route_set(trunk, &conn->peer, conn->answer_slot);
-		if (path)
-			take(path, trunk, conn->answer_slot);
+	} else if (rvcm_conn_is_usable(trunk) && path) {
+		path->waiting = false;
+		if (may_begin(path) && !take_known(path))
+			rvcm_who_ask(path, trunk, conn->answer_slot);
 	} else if (trunk && path) {
 		rvcm_list_del(&path->wait);
 		rvcm_list_add_tail(&trunk->awaiting, &path->wait);
@@ -408,11 +419,11 @@ static const char *introduced(struct rvcm_path_full *path, bool is_new, struct r
 
 	rvcm_path_hear(path, conn, src, false);
 	if (!rvcm_route_set(conn, &path->pub.peer, src))
-		return "more endpoints than a process can have";
+		return RVCM_WHO_TOO_MANY;
 	if (is_new)
 		carrier->attr.sink->incoming(carrier->attr.sink_ctx, &path->pub);
 	if (path->blocked && !path->out)
-		want_anew(path);
+		rvcm_meet_want_anew(path);
 	return NULL;
 }
 
@@ -479,9 +490,9 @@ const char *rvcm_meet_frame(struct rvcm_conn *conn, const struct rvcm_wire_frame
 {
 	static const char *(*const on[])(struct rvcm_conn *, const struct rvcm_wire_frame *,
 					 size_t) = {
-		[RVCM_WIRE_PATH] = on_path,
-		[RVCM_WIRE_END] = rvcm_part_end,
-		[RVCM_WIRE_ENDED] = rvcm_part_ended,
+		[RVCM_WIRE_PATH] = on_path,          [RVCM_WIRE_END] = rvcm_part_end,
+		[RVCM_WIRE_ENDED] = rvcm_part_ended, [RVCM_WIRE_WHO] = rvcm_who_asked,
+		[RVCM_WIRE_HERE] = rvcm_who_here,
 	};
 
 	return on[frame->kind](conn, frame, bytes);

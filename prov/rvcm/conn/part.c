@@ -18,6 +18,12 @@ struct parting {
 
 /* -- what is said ---------------------------------------------------------------------------- */
 
+/* What the peer has asked for, and could ask for without end. */
+static bool is_answer(enum rvcm_wire_kind kind, const struct rvcm_path_full *path)
+{
+	return !path && kind != RVCM_WIRE_WHO;
+}
+
 void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
 		   struct rvcm_path_full *path)
 {
@@ -26,7 +32,7 @@ void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 	/* BYE has said it for all. */
 	if (conn->bye_due || conn->bye_ordinal)
 		return;
-	if (!path && conn->n_owed >= RVCM_PATH_OWED_MAX) {
+	if (is_answer(kind, path) && conn->n_owed >= RVCM_PATH_OWED_MAX) {
 		rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, "it asks, and takes no answers");
 		return;
 	}
@@ -39,7 +45,7 @@ void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 	owed->src = src;
 	owed->dst = dst;
 	owed->path = path;
-	conn->n_owed += !path;
+	conn->n_owed += is_answer(kind, path);
 	rvcm_list_add_tail(&conn->owed, &owed->node);
 	rvcm_conn_schedule(conn);
 }
@@ -51,9 +57,15 @@ static void post_owed(struct rvcm_conn *conn, struct rvcm_owed *owed, struct rvc
 	if (owed->path)
 		owed->path->leave = RVCM_PATH_LEFT;
 	else
-		conn->n_owed--;
+		conn->n_owed -= is_answer(owed->kind, NULL);
 	rvcm_list_del(&owed->node);
 	rvcm_mem_free(owed);
+}
+
+/* (HERE on a link that the peer never takes would be lost without its knowing that.) */
+static bool may_post(const struct rvcm_conn *conn, const struct rvcm_owed *owed)
+{
+	return conn->up && !conn->bye_ordinal && (owed->kind != RVCM_WIRE_HERE || conn->hello_seen);
 }
 
 bool rvcm_part_send_owed(struct rvcm_conn *conn)
@@ -61,16 +73,17 @@ bool rvcm_part_send_owed(struct rvcm_conn *conn)
 	struct rvcm_list *node;
 
 	while ((node = rvcm_list_first(&conn->owed))) {
+		struct rvcm_owed *owed = rvcm_list_entry(node, struct rvcm_owed, node);
 		struct rvcm_buf *buf;
 
-		/* Credit comes with a frame that brings the conn here again. Nothing follows BYE.
+		/* A frame that brings the conn here again makes it possible. Nothing follows BYE.
 		 */
-		if (!conn->up || conn->bye_ordinal || conn->tx_seq == conn->tx_limit)
+		if (!may_post(conn, owed) || conn->tx_seq == conn->tx_limit)
 			return true;
 		buf = rvcm_buf_get(&conn->carrier->bufs, sizeof(struct rvcm_wire_frame));
 		if (!buf)
 			return false;
-		post_owed(conn, rvcm_list_entry(node, struct rvcm_owed, node), buf);
+		post_owed(conn, owed, buf);
 	}
 	return true;
 }
@@ -109,6 +122,15 @@ void rvcm_part_leave(struct rvcm_path_full *path)
 	rvcm_part_owe(conn, RVCM_WIRE_END, path->slot->number, slot, path);
 }
 
+/* The peer may wait for it on another link, and not know of this one. */
+static void say_elsewhere(const struct rvcm_conn *lost, const struct rvcm_owed *owed)
+{
+	struct rvcm_conn *conn = rvcm_route_out(rvcm_route_trunk(lost->carrier, lost->incarnation));
+
+	if (rvcm_conn_is_usable(conn))
+		rvcm_part_owe(conn, owed->kind, owed->src, owed->dst, NULL);
+}
+
 void rvcm_part_lost(struct rvcm_conn *conn)
 {
 	struct rvcm_list *node;
@@ -120,6 +142,8 @@ void rvcm_part_lost(struct rvcm_conn *conn)
 
 		if (owed->path)
 			owed->path->leave = RVCM_PATH_GONE;
+		if (owed->kind == RVCM_WIRE_HERE)
+			say_elsewhere(conn, owed);
 		rvcm_mem_free(owed);
 	}
 	conn->n_owed = 0;
@@ -285,6 +309,7 @@ const char *rvcm_part_end(struct rvcm_conn *conn, const struct rvcm_wire_frame *
 		rvcm_backlog_add(path, conn, frame, bytes);
 		return NULL;
 	}
+	rvcm_who_gone(conn, src, dst);
 	path = find(conn, src, dst);
 	forget_number(conn, src);
 	if (path && rvcm_path_in_use(path)) {

@@ -205,6 +205,8 @@ void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 
 void rvcm_path_schedule(struct rvcm_path_full *path)
 {
+	if (!rvcm_list_empty(&path->wait))
+		path->waiting = false; /* it is taken off the list of those that do */
 	rvcm_list_del(&path->wait);
 	rvcm_list_add_tail(&path->carrier->path_work, &path->wait);
 	path->carrier->due = true;

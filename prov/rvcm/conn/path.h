@@ -43,15 +43,17 @@ struct rvcm_path_full {
 	struct rvcm_conn *tx; /* out, while it is up and we are introduced; else NULL */
 	struct rvcm_carrier *carrier;
 	struct rvcm_slot *slot;
-	struct rvcm_hash_node node;   /* carrier.paths */
-	struct rvcm_list of_slot;     /* slot.paths */
-	struct rvcm_list wait;        /* carrier.path_work, carrier.waiting_self, conn.awaiting */
+	struct rvcm_hash_node node; /* carrier.paths */
+	struct rvcm_list of_slot;   /* slot.paths */
+	/* carrier.path_work, carrier.waiting_self, conn.awaiting, conn.askers */
+	struct rvcm_list wait;
 	struct rvcm_list backlog;     /* backlog.c */
 	struct rvcm_list heirs;       /* of those: PATH */
 	struct rvcm_list of_backlogs; /* carrier.backlogs */
 	bool hearing;                 /* what was in it; until a frame has to be put back */
 	bool fresh;
 	bool waiting;   /* for its conn to be connected */
+	uint16_t asked; /* an asker: for this number */
 	bool blocked;   /* ready is owed */
 	bool confirm;   /* confirmed is owed */
 	uint32_t mark;  /* for that */
@@ -90,7 +92,7 @@ static inline bool rvcm_path_in_use(const struct rvcm_path_full *path)
 	return path->reads || path->tails || path->placing;
 }
 
-/* An END or ENDED that waits for credit. */
+/* A frame without a body that waits for credit. */
 struct rvcm_owed {
 	struct rvcm_list node; /* conn.owed */
 	enum rvcm_wire_kind kind;
@@ -166,8 +168,27 @@ bool rvcm_meet_implied(struct rvcm_conn *conn, const struct rvcm_wire_frame *fra
 /* A numbered frame that is not DATA, with its body behind it. NULL, or what is wrong with it. */
 const char *rvcm_meet_frame(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
 			    size_t bytes);
+/* The path waits no longer: look anew. */
+void rvcm_meet_want_anew(struct rvcm_path_full *path);
 /* The conn is no end of the carrier's link with itself (any more), and will not be. */
 void rvcm_meet_no_self(struct rvcm_conn *conn);
+
+/* -- who.c: which number has a name now -- */
+
+#define RVCM_WHO_TOO_MANY "more endpoints than a process can have"
+
+/* Ask on the link whether the number, which another way has told, is the path's peer. */
+void rvcm_who_ask(struct rvcm_path_full *path, struct rvcm_conn *trunk, uint16_t number);
+/* It is not open: who has asked for it from our own number hears that. */
+void rvcm_who_gone(struct rvcm_conn *conn, uint16_t number, uint16_t own);
+/* A conn to the process of that one is lost: what was asked, or answered, may be too. */
+void rvcm_who_lost(struct rvcm_conn *conn);
+/* The frames WHO and HERE; NULL, or what is wrong. */
+const char *rvcm_who_asked(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			   size_t bytes);
+const char *rvcm_who_here(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			  size_t bytes);
+
 /* -- part.c: endpoints that part -- */
 
 /* Post what is owed. False: not all. */

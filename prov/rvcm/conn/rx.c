@@ -137,7 +137,7 @@ static void receive_numbered(struct rvcm_conn *conn, const struct rvcm_wire_fram
 static bool is_numbered(const struct rvcm_wire_frame *frame)
 {
 	return frame->kind == RVCM_WIRE_DATA ||
-	       (frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_ENDED);
+	       (frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_HERE);
 }
 
 static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,

@@ -89,10 +89,13 @@ enum rvcm_wire_kind {
 	RVCM_WIRE_PATH = 7,  /* like DATA: src_slot has that name; struct rvcm_wire_path follows */
 	RVCM_WIRE_END = 8,   /* like DATA: src_slot has closed, nothing more of it comes */
 	RVCM_WIRE_ENDED = 9, /* like DATA: the answer to END, nothing of it is used any more */
+	RVCM_WIRE_WHO = 10,  /* like DATA: is dst_slot open? The answer is HERE, or END */
+	RVCM_WIRE_HERE =
+		11, /* like DATA: src_slot is; all that others said before was sent before */
 };
 
 /*
- * The header of every message. DATA, PATH, END, ENDED: seq is its number; control: the next
+ * The header of every message. DATA and all from PATH on: seq is its number; control: the next
  * one to be used. ack: the next sequence number expected from the receiver of this frame, so all
  * before it are accepted. window: how many messages from ack on may be outstanding. Sequence
  * numbers count from 0 modulo 2^32 and are per conn. Slots are 0 in control frames, but HELLO's:

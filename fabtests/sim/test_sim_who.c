@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Another endpoint of a process that is linked already, whose number SHARED tells outside of the
+ * link: it is asked for there, so that what its predecessor said is heard before.
+ */
+#include "unit/unit.h"
+
+#include <string.h>
+
+#include "base/le.h"
+#include "sim/liar.h"
+
+#define OURS   0u /* the victim's endpoint */
+#define FORMER 33u
+#define HEIR   34u
+
+/* Two endpoints of a process: one has a link with the victim, the other listens. */
+struct process {
+	struct victim victim;
+	struct liar linked, other;
+	uint32_t seq; /* of the next message on the link */
+};
+
+static void pass(struct process *p, uint64_t ns)
+{
+	liar_pass(&p->linked, ns / 2);
+	liar_pass(&p->other, ns - ns / 2);
+}
+
+/* crossed: the victim has begun to connect to the other endpoint meanwhile, and sends there. */
+static void process_open(struct process *p, bool crossed)
+{
+	memset(p, 0, sizeof(*p));
+	victim_open(&p->victim, 1);
+	liar_open(&p->linked, &p->victim);
+	liar_open(&p->other, &p->victim);
+	liar_connect(&p->linked);
+	if (crossed) {
+		assert_int_equal(
+			rvcm_path_get(p->victim.carrier, OURS, &p->other.name, &p->victim.path), 0);
+		assert_null(rvcm_path_reserve(p->victim.path, 10));
+		pass(p, 10 * SIM_MS);
+		liar_take(&p->other);
+	}
+	liar_hello(&p->linked, true);
+	pass(p, 10 * SIM_MS);
+	assert_int_equal(rvcm_path_get(p->victim.carrier, OURS, &p->other.name, &p->victim.path),
+			 0);
+}
+
+static void process_close(struct process *p)
+{
+	liar_close(&p->other);
+	victim_close(&p->victim, &p->linked);
+}
+
+/* All that has been heard there. */
+static uint32_t ack(const struct liar *liar)
+{
+	bool numbered = liar->heard.kind == RVCM_WIRE_DATA || liar->heard.kind >= RVCM_WIRE_PATH;
+
+	return rvcm_le32_get(liar->heard.seq) + numbered;
+}
+
+/* On the link, from that number. */
+static void say(struct process *p, enum rvcm_wire_kind kind, uint16_t number, uint16_t to)
+{
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_path body;
+	} words = { .frame = liar_frame(kind, p->seq++, ack(&p->linked)) };
+	bool named = kind == RVCM_WIRE_PATH;
+
+	rvcm_le16_put(words.frame.src_slot, number);
+	rvcm_le16_put(words.frame.dst_slot, to);
+	rvcm_addr_to_v6(&p->other.name, words.body.address);
+	rvcm_le16_put(words.body.port, p->other.name.port);
+	liar_say(&p->linked, &words, sizeof(words.frame) + (named ? sizeof(words.body) : 0));
+	pass(p, 10 * SIM_MS);
+}
+
+/* The victim calls the other endpoint, and hears that its process is linked. */
+static void call(struct process *p)
+{
+	struct rvcm_shake shake = liar_shake(&p->other, RVCM_WIRE_REJECT);
+	struct rvcm_wire_handshake reject;
+
+	p->other.last = RVCM_DEV_EVENT_SRQ_LIMIT;
+	assert_null(rvcm_path_reserve(p->victim.path, 10));
+	pass(p, 10 * SIM_MS);
+	assert_int_equal(p->other.last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	shake.caps = RVCM_WIRE_REASON_SHARED;
+	shake.slot = HEIR;
+	rvcm_shake_encode(&shake, liar_job_key, &p->other.request, &reject);
+	assert_int_equal(p->other.dev->ops->reject(p->other.req, &reject, sizeof(reject)), 0);
+	pass(p, 10 * SIM_MS);
+}
+
+static void assert_heard(const struct liar *liar, enum rvcm_wire_kind kind, uint16_t src,
+			 uint16_t dst)
+{
+	assert_int_equal(liar->heard.kind, kind);
+	assert_int_equal(rvcm_le16_get(liar->heard.src_slot), src);
+	assert_int_equal(rvcm_le16_get(liar->heard.dst_slot), dst);
+}
+
+static void assert_bound(struct process *p)
+{
+	assert_heard(&p->linked, RVCM_WIRE_PATH, OURS, HEIR);
+	assert_true(p->victim.path->up);
+	assert_non_null(rvcm_path_reserve(p->victim.path, 16));
+	rvcm_path_commit(p->victim.path, 16, RVCM_PATH_NOW);
+	pass(p, 10 * SIM_MS);
+	assert_heard(&p->linked, RVCM_WIRE_DATA, OURS, HEIR);
+}
+
+static void nothing_is_said_before_the_answer(void **state)
+{
+	struct process p;
+
+	(void)state;
+	process_open(&p, false);
+	call(&p);
+	assert_heard(&p.linked, RVCM_WIRE_WHO, OURS, HEIR);
+	assert_false(p.victim.path->up);
+	say(&p, RVCM_WIRE_HERE, HEIR, OURS);
+	assert_bound(&p);
+	assert_int_equal(p.victim.downs, 0);
+	process_close(&p);
+}
+
+/* What the former has said, and its end, are no news of the heir. */
+static void the_former_is_heard_before(void **state)
+{
+	struct process p;
+
+	(void)state;
+	process_open(&p, false);
+	call(&p);
+	say(&p, RVCM_WIRE_PATH, FORMER, OURS);
+	assert_heard(&p.linked, RVCM_WIRE_PATH, OURS, FORMER);
+	say(&p, RVCM_WIRE_END, FORMER, OURS);
+	assert_int_equal(p.victim.downs, 1);
+	assert_int_equal(p.victim.cause.status, RVCM_STATUS_PEER_CLOSED);
+	say(&p, RVCM_WIRE_HERE, HEIR, OURS); /* nobody waits for it any more */
+	call(&p);
+	assert_heard(&p.linked, RVCM_WIRE_WHO, OURS, HEIR);
+	say(&p, RVCM_WIRE_HERE, HEIR, OURS);
+	assert_bound(&p);
+	say(&p, RVCM_WIRE_PATH, HEIR, OURS);
+	assert_int_equal(p.victim.downs, 1);
+	process_close(&p);
+}
+
+static void who_introduces_itself_is_met(void **state)
+{
+	struct process p;
+
+	(void)state;
+	process_open(&p, false);
+	call(&p);
+	say(&p, RVCM_WIRE_PATH, HEIR, OURS);
+	assert_bound(&p);
+	say(&p, RVCM_WIRE_HERE, HEIR, OURS);
+	assert_heard(&p.linked, RVCM_WIRE_DATA, OURS, HEIR);
+	assert_int_equal(p.victim.downs, 0);
+	process_close(&p);
+}
+
+static void who_has_closed_is_not_waited_for(void **state)
+{
+	struct process p;
+
+	(void)state;
+	process_open(&p, false);
+	call(&p);
+	say(&p, RVCM_WIRE_END, HEIR, OURS);
+	assert_heard(&p.linked, RVCM_WIRE_ENDED, OURS, HEIR);
+	assert_int_equal(p.victim.downs, 1);
+	assert_int_equal(p.victim.cause.status, RVCM_STATUS_PEER_CLOSED);
+	process_close(&p);
+}
+
+static void what_a_lost_link_does_not_answer_is_asked_anew(void **state)
+{
+	struct process p;
+
+	(void)state;
+	process_open(&p, false);
+	call(&p);
+	p.other.last = RVCM_DEV_EVENT_SRQ_LIMIT;
+	liar_hang_up(&p.linked);
+	pass(&p, 100 * SIM_MS);
+	assert_int_equal(p.other.last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	liar_accept(&p.other);
+	assert_true(p.victim.path->up);
+	process_close(&p);
+}
+
+static void who_is_open_is_here(void **state)
+{
+	struct process p;
+
+	(void)state;
+	process_open(&p, false);
+	say(&p, RVCM_WIRE_WHO, FORMER, OURS);
+	assert_heard(&p.linked, RVCM_WIRE_HERE, OURS, FORMER);
+	say(&p, RVCM_WIRE_WHO, FORMER, 77);
+	assert_heard(&p.linked, RVCM_WIRE_END, 77, FORMER);
+	process_close(&p);
+}
+
+/* What the victim says to the process goes on the link that it has opened; but for its loss. */
+static void the_answer_is_where_all_is_said(void **state)
+{
+	for (int lost = 0; lost < 2; lost++) {
+		struct process p;
+		uint32_t frames;
+
+		(void)state;
+		process_open(&p, true);
+		frames = p.linked.frames;
+		say(&p, RVCM_WIRE_WHO, FORMER, OURS);
+		assert_int_equal(p.linked.frames, frames);
+		assert_int_equal(p.other.heard.kind, RVCM_WIRE_HELLO);
+		if (lost)
+			liar_hang_up(&p.other);
+		else
+			liar_take_hello(&p.other);
+		pass(&p, 100 * SIM_MS);
+		assert_heard(lost ? &p.linked : &p.other, RVCM_WIRE_HERE, OURS, FORMER);
+		process_close(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_said_before_the_answer),
+		cmocka_unit_test(the_former_is_heard_before),
+		cmocka_unit_test(who_introduces_itself_is_met),
+		cmocka_unit_test(who_has_closed_is_not_waited_for),
+		cmocka_unit_test(what_a_lost_link_does_not_answer_is_asked_anew),
+		cmocka_unit_test(who_is_open_is_here),
+		cmocka_unit_test(the_answer_is_where_all_is_said),
+	};
+
+	return cmocka_run_group_tests_name("sim_who", tests, NULL, NULL);
+}
