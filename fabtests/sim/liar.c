@@ -259,6 +259,22 @@ void liar_connect(struct liar *liar)
 	assert_int_equal(liar->dev->ops->attach(liar->qp), 0);
 }
 
+void liar_claim(struct liar *liar, uint32_t incarnation, uint32_t epoch)
+{
+	struct rvcm_wire_handshake request;
+	struct rvcm_shake shake;
+
+	liar->incarnation = incarnation;
+	liar->epoch = epoch;
+	shake = liar_shake(liar, RVCM_WIRE_REQUEST);
+	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
+	liar->last = RVCM_DEV_EVENT_SRQ_LIMIT;
+	liar->reason = RVCM_WIRE_REASON_NONE;
+	liar_request(liar, &request);
+	if (liar->last == RVCM_DEV_EVENT_ESTABLISHED)
+		assert_int_equal(liar->dev->ops->attach(liar->qp), 0);
+}
+
 void liar_post(struct liar *liar, const void *bytes, size_t n)
 {
 	struct rvcm_dev_sge sge = { .addr = liar->out[liar->n_out++ % LIAR_OUT],

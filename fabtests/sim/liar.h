@@ -78,6 +78,8 @@ struct rvcm_wire_frame liar_frame(enum rvcm_wire_kind kind, uint32_t seq, uint32
 void liar_request(struct liar *liar, const struct rvcm_wire_handshake *request);
 /* Connect as an honest peer would, up to HELLO. */
 void liar_connect(struct liar *liar);
+/* Likewise, as that life, up to REPLY, if there is one: liar->last and reason tell. */
+void liar_claim(struct liar *liar, uint32_t incarnation, uint32_t epoch);
 /* The victim opens, and the liar accepts as an honest peer would that has used liar->epoch before.
  */
 void liar_accept(struct liar *liar);

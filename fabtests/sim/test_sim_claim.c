@@ -12,22 +12,6 @@
 #include "conn/conn_impl.h"
 #include "sim/liar.h"
 
-static void request_of(struct liar *liar, uint32_t incarnation, uint32_t epoch)
-{
-	struct rvcm_wire_handshake request;
-	struct rvcm_shake shake;
-
-	liar->incarnation = incarnation;
-	liar->epoch = epoch;
-	shake = liar_shake(liar, RVCM_WIRE_REQUEST);
-	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
-	liar->last = RVCM_DEV_EVENT_SRQ_LIMIT;
-	liar->reason = RVCM_WIRE_REASON_NONE;
-	liar_request(liar, &request);
-	if (liar->last == RVCM_DEV_EVENT_ESTABLISHED)
-		assert_int_equal(liar->dev->ops->attach(liar->qp), 0);
-}
-
 static uint64_t unproven(const struct victim *victim)
 {
 	struct rvcm_carrier_stats stats;
@@ -67,7 +51,7 @@ static void a_silent_opener_is_dropped(void **state)
 	(void)state;
 	three_open(&t);
 	t.thief.name.port++; /* somebody else */
-	request_of(&t.thief, 5, 1);
+	liar_claim(&t.thief, 5, 1);
 	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
 	assert_int_equal(victim_contacts(&t.victim), 2);
 	liar_pass(&t.thief, VICTIM_HELLO_NS - 50 * SIM_MS);
@@ -83,7 +67,7 @@ static void a_silent_opener_is_dropped(void **state)
 	assert_int_equal(t.victim.downs, 0);
 	/* It is no worse off than a stranger. */
 	liar_hang_up(&t.thief);
-	request_of(&t.thief, 5, 1);
+	liar_claim(&t.thief, 5, 1);
 	liar_hello(&t.thief, true);
 	liar_data(&t.thief, 0);
 	assert_int_equal(t.victim.received, 3);
@@ -97,7 +81,7 @@ static void a_replay_costs_no_link(void **state)
 
 	(void)state;
 	three_open(&t);
-	request_of(&t.thief, 5, 1);
+	liar_claim(&t.thief, 5, 1);
 	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
 	liar_data(&t.honest, 1);
 	assert_int_equal(t.victim.received, 2);
@@ -107,7 +91,7 @@ static void a_replay_costs_no_link(void **state)
 	assert_int_equal(unproven(&t.victim), 1);
 	assert_non_null(strstr(t.victim.warned.text, "proof"));
 	liar_hang_up(&t.thief);
-	request_of(&t.thief, 6, 1); /* and one that stays silent */
+	liar_claim(&t.thief, 6, 1); /* and one that stays silent */
 	liar_pass(&t.thief, 2 * VICTIM_HELLO_NS);
 	assert_int_equal(unproven(&t.victim), 2);
 	liar_data(&t.honest, 2);
@@ -125,16 +109,16 @@ static void a_request_counts_once(void **state)
 
 	(void)state;
 	three_open(&t);
-	request_of(&t.thief, 5, 4);
+	liar_claim(&t.thief, 5, 4);
 	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
 	first = t.thief.qp;
-	request_of(&t.thief, 5, 4);
+	liar_claim(&t.thief, 5, 4);
 	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_STALE);
 	liar_hang_up(&t.thief);
-	request_of(&t.thief, 5, 3);
+	liar_claim(&t.thief, 5, 3);
 	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_STALE);
 	liar_hang_up(&t.thief);
-	request_of(&t.thief, 5, 5); /* a newer attempt of the same displaces it */
+	liar_claim(&t.thief, 5, 5); /* a newer attempt of the same displaces it */
 	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_NONE);
 	assert_int_equal(unproven(&t.victim), 1);
 	t.thief.dev->ops->qp_close(first);
@@ -147,7 +131,7 @@ static void a_proven_restart_replaces_the_link(void **state)
 
 	(void)state;
 	three_open(&t);
-	request_of(&t.thief, 5, 1);
+	liar_claim(&t.thief, 5, 1);
 	assert_int_equal(rvcm_le16_get(t.thief.reply.window), 0);
 	liar_hello(&t.thief, true);
 	assert_int_equal(t.victim.downs, 1);
@@ -176,9 +160,9 @@ static void who_was_there_before_comes_too_late(void **state)
 	victim_open(&victim, 1);
 	liar_open(&former, &victim);
 	liar_open(&present, &victim);
-	request_of(&former, 5, 1);
+	liar_claim(&former, 5, 1);
 	present.name = former.name;
-	request_of(&present, 6, 1);
+	liar_claim(&present, 6, 1);
 	liar_hello(&present, true);
 	liar_data(&present, 0);
 	assert_int_equal(victim.received, 1);
@@ -186,7 +170,7 @@ static void who_was_there_before_comes_too_late(void **state)
 	liar_pass(&former, 20 * SIM_MS);
 	assert_int_equal(former.bye, RVCM_WIRE_REASON_STALE);
 	assert_int_equal(unproven(&victim), 1);
-	assert_non_null(strstr(victim.warned.text, "another process has its name since"));
+	assert_non_null(strstr(victim.warned.text, "another process has had its name since"));
 	liar_data(&present, 1);
 	assert_int_equal(victim.received, 2);
 	assert_int_equal(victim.downs, 0);
@@ -204,7 +188,7 @@ static void the_same_life_connects_anew(void **state)
 	(void)state;
 	three_open(&t);
 	sim_net_conf(t.victim.net)->eager_polls = true;
-	request_of(&t.thief, t.honest.incarnation, 2);
+	liar_claim(&t.thief, t.honest.incarnation, 2);
 	t.victim.lazy = true;
 	liar_post_hello(&t.thief, true);
 	liar_post(&t.thief, &beat, sizeof(beat));
@@ -231,7 +215,7 @@ static void no_window_before_the_old_link_is_reaped(void **state)
 	(void)state;
 	three_open(&t);
 	sim_net_conf(t.victim.net)->eager_polls = true;
-	request_of(&t.thief, t.honest.incarnation, 2);
+	liar_claim(&t.thief, t.honest.incarnation, 2);
 	t.victim.lazy = true;
 	liar_post_hello(&t.thief, true);
 	liar_post(&t.thief, &data, sizeof(data));
@@ -254,16 +238,16 @@ static void claims_are_limited(void **state)
 	(void)state;
 	three_open(&t);
 	for (uint32_t i = 0; i < RVCM_CONN_CLAIMS_OF_PEER; i++) {
-		request_of(&t.thief, 100 + i, 1);
+		liar_claim(&t.thief, 100 + i, 1);
 		assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
 		qps[i] = t.thief.qp;
 	}
-	request_of(&t.thief, 200, 1);
+	liar_claim(&t.thief, 200, 1);
 	assert_int_equal(t.thief.reason, RVCM_WIRE_REASON_RESOURCE);
 	liar_hang_up(&t.thief);
 	liar_pass(&t.thief, 2 * VICTIM_HELLO_NS);
 	assert_int_equal(unproven(&t.victim), RVCM_CONN_CLAIMS_OF_PEER);
-	request_of(&t.thief, 200, 1);
+	liar_claim(&t.thief, 200, 1);
 	assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
 	for (uint32_t i = 0; i < RVCM_CONN_CLAIMS_OF_PEER; i++)
 		t.thief.dev->ops->qp_close(qps[i]);
@@ -280,7 +264,7 @@ static void names_without_proof_are_forgotten(void **state)
 	three_open(&t);
 	for (uint32_t i = 0; i < 200; i++) {
 		t.thief.name.port++;
-		request_of(&t.thief, 100 + i, 1);
+		liar_claim(&t.thief, 100 + i, 1);
 		assert_int_equal(t.thief.last, RVCM_DEV_EVENT_ESTABLISHED);
 		liar_hang_up(&t.thief);
 	}
@@ -408,7 +392,7 @@ static void a_claim_is_waited_for(void **state)
 	(void)state;
 	victim_open(&victim, 1);
 	liar_open(&liar, &victim);
-	request_of(&liar, 77, 1);
+	liar_claim(&liar, 77, 1);
 	liar_pass(&liar, SIM_MS);
 	want(&victim, &liar);
 	liar_pass(&liar, VICTIM_HELLO_NS - 100 * SIM_MS);
@@ -432,7 +416,7 @@ static void closing_drops_claims(void **state)
 		victim_open(&victim, 1);
 		liar_open(&liar, &victim);
 		victim.lazy = !established;
-		request_of(&liar, 77, 1);
+		liar_claim(&liar, 77, 1);
 		victim.lazy = false;
 		victim_close(&victim, &liar);
 	}

@@ -164,6 +164,7 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 	const struct rvcm_wire_handshake *peers = opener ? &link->reply : &link->request;
 
 	conn->link = link;
+	conn->number = link->number;
 	link->conn = conn;
 	conn->incarnation = rvcm_le32_get(peers->incarnation);
 	conn->peer_slot = rvcm_le16_get(peers->slot);

@@ -167,6 +167,7 @@ struct rvcm_conn {
 	bool named;                  /* it is carrier.conns' to slot and peer */
 	uint32_t incarnation;        /* of the peer's carrier, while there is a link */
 	uint64_t serial;             /* in the carrier */
+	uint64_t number;             /* of its link, or of the last one that it had */
 	struct rvcm_hash_node node;  /* carrier.conns */
 	struct rvcm_hash_node trunk; /* carrier.trunks, while there is a link */
 	struct rvcm_list of_slot;    /* slot.conns */

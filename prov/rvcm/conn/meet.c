@@ -217,6 +217,7 @@ static void meet_by_handshake(struct rvcm_conn *conn)
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
 		return;
 	}
+	rvcm_path_meet(path, conn->incarnation, conn->number);
 	is_same = agrees(path->in, path->in_slot, conn, conn->peer_slot) &&
 		  agrees(path->out, path->out_slot, conn, conn->peer_slot);
 	if (!is_same && may_be_late(path, conn)) {
@@ -459,6 +460,7 @@ static const char *on_path(struct rvcm_conn *conn, const struct rvcm_wire_frame 
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
 		return NULL;
 	}
+	rvcm_path_meet(path, conn->incarnation, conn->number);
 	if ((path->in == conn && path->in_slot == src && !path->implied) ||
 	    rvcm_backlog_of(conn, frame))
 		return "PATH a second time";
@@ -479,6 +481,9 @@ bool rvcm_meet_implied(struct rvcm_conn *conn, const struct rvcm_wire_frame *fra
 	    rvcm_le16_get(frame->dst_slot) != conn->slot->number)
 		return false;
 	conn->unmet = false;
+	if (rvcm_path_is_outlived(rvcm_path_find(conn->slot, &conn->peer), conn->incarnation,
+				  conn->number))
+		return false;
 	path.frame.kind = RVCM_WIRE_PATH;
 	rvcm_addr_to_v6(&conn->peer, path.body.address);
 	rvcm_le16_put(path.body.port, conn->peer.port);

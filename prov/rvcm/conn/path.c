@@ -113,6 +113,21 @@ int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t index, const struct rvc
 	return 0;
 }
 
+/* -- who had the name when ------------------------------------------------------------------- */
+
+void rvcm_path_meet(struct rvcm_path_full *path, uint32_t incarnation, uint64_t number)
+{
+	if (path->met > number)
+		return;
+	path->met = number;
+	path->met_incarnation = incarnation;
+}
+
+bool rvcm_path_is_outlived(const struct rvcm_path_full *path, uint32_t incarnation, uint64_t number)
+{
+	return path && path->met_incarnation != incarnation && path->met > number;
+}
+
 /* -- the two directions ---------------------------------------------------------------------- */
 
 static void unbind(struct rvcm_path_full *path)

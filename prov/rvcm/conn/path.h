@@ -81,6 +81,9 @@ struct rvcm_path_full {
 	struct rvcm_list of_in;
 	struct rvcm_hash_node by_in; /* carrier.ins */
 
+	uint64_t met; /* number of the newest link over which its peer was met; 0: none */
+	uint32_t met_incarnation; /* of the process at its other end */
+
 	enum rvcm_path_leave leave;
 	struct rvcm_conn *end_conn;
 	uint64_t end_ordinal;
@@ -128,6 +131,14 @@ void rvcm_path_free(struct rvcm_path_full *path);
 void rvcm_path_schedule(struct rvcm_path_full *path);
 /* Do so. Returns how many there were. */
 int rvcm_path_run(struct rvcm_carrier *carrier);
+/* That process has the path's name, as is learnt over its link of that number. */
+void rvcm_path_meet(struct rvcm_path_full *path, uint32_t incarnation, uint64_t number);
+/*
+ * The process had the name when it opened the link of that number: has another one been met since,
+ * over a newer one? Then the former's endpoint is gone, and what it said comes too late. NULL: no.
+ */
+bool rvcm_path_is_outlived(const struct rvcm_path_full *path, uint32_t incarnation,
+			   uint64_t number);
 /* Send there from now on, to the endpoint of that number; known: it knows of us already. */
 void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
 		    bool known);

@@ -136,26 +136,38 @@ static void replace(struct rvcm_conn *conn, struct rvcm_link *link)
 	rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the peer connects anew");
 }
 
+/*
+ * The conn to its name. If that has the link of another process, which may have kept its other
+ * endpoints, it is left to that, and there is a new one. NULL: no memory.
+ */
+static struct rvcm_conn *conn_of(const struct rvcm_link *link, uint32_t incarnation)
+{
+	struct rvcm_conn *conn = rvcm_conn_obtain(link->slot, &link->peer);
+
+	if (!conn || !conn->link || conn->incarnation == incarnation || conn->failed)
+		return conn;
+	supersede(conn);
+	rvcm_conn_unname(conn);
+	return rvcm_conn_obtain(link->slot, &link->peer);
+}
+
 void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
+	struct rvcm_path_full *path = rvcm_path_find(link->slot, &link->peer);
 	uint32_t incarnation = rvcm_le32_get(link->request.incarnation);
 	struct rvcm_conn *conn, *trunk;
 
 	if (link->slot->closing || link->failing)
 		return; /* DOWN follows */
-	conn = rvcm_conn_obtain(link->slot, &link->peer);
-	/* Another process has the name now; the former may have kept its other endpoints. */
-	if (conn && conn->link && conn->incarnation != incarnation && !conn->failed) {
-		/* A process that had it before, and whose HELLO is looked at only now. */
-		if (conn->link->number > link->number) {
-			fail(carrier, link, RVCM_STATUS_REJECTED_STALE, 0,
-			     "another process has its name since");
-			return;
-		}
-		supersede(conn);
-		rvcm_conn_unname(conn);
-		conn = rvcm_conn_obtain(link->slot, &link->peer);
+	/* It had the name before, and its HELLO is looked at only now. */
+	if (rvcm_path_is_outlived(path, incarnation, link->number)) {
+		fail(carrier, link, RVCM_STATUS_REJECTED_STALE, 0,
+		     "another process has had its name since");
+		return;
 	}
+	if (path)
+		rvcm_path_meet(path, incarnation, link->number);
+	conn = conn_of(link, incarnation);
 	/* Whatever link we know of is lost, and has to be let go before anything begins anew. */
 	trunk = rvcm_route_trunk(carrier, incarnation);
 	if (!(link->request.flags & RVCM_WIRE_ANEW) || incarnation == carrier->incarnation)
