@@ -248,6 +248,96 @@ static void a_promise_is_forgotten_when_the_name_passes_on(void **state)
 	names_close(&n);
 }
 
+/* -- what is kept ---------------------------------------------------------------------------- */
+
+#define READ_BYTES 8u
+
+/* Memory of the victim's, and of a peer's that it reads from. */
+struct memory {
+	uint8_t to[READ_BYTES], from[READ_BYTES];
+	struct rvcm_dev_mr *to_mr, *from_mr;
+};
+
+static void memory_open(struct memory *m, struct victim *victim, struct liar *liar)
+{
+	struct rvcm_dev_mr_attr to = { .addr = m->to,
+				       .length = READ_BYTES,
+				       .access = RVCM_DEV_ACCESS_LOCAL_WRITE };
+	struct rvcm_dev_mr_attr from = { .addr = m->from,
+					 .length = READ_BYTES,
+					 .access = RVCM_DEV_ACCESS_REMOTE_READ };
+
+	memset(m, 0, sizeof(*m));
+	assert_int_equal(victim->dev->ops->mr_reg(victim->dev, &to, &m->to_mr), 0);
+	assert_int_equal(liar->dev->ops->mr_reg(liar->dev, &from, &m->from_mr), 0);
+}
+
+static void memory_close(struct memory *m, struct victim *victim, struct liar *liar)
+{
+	victim->dev->ops->mr_dereg(m->to_mr);
+	liar->dev->ops->mr_dereg(m->from_mr);
+}
+
+static void read_from_peer(struct memory *m, struct rvcm_path *path)
+{
+	struct rvcm_path_read read = { .addr = m->to,
+				       .bytes = READ_BYTES,
+				       .mr = m->to_mr,
+				       .raddr = (uintptr_t)m->from,
+				       .rkey = m->from_mr->rkey };
+
+	assert_int_equal(rvcm_path_read(path, &read), 0);
+}
+
+/* Until the path has gone down, and not a turn longer. */
+static void progress_until_down(struct victim *victim)
+{
+	while (victim->downs == 0) {
+		rvcm_carrier_progress(victim->carrier);
+		if (victim->downs == 0)
+			assert_true(sim_step(victim->net));
+	}
+}
+
+/*
+ * A process has opened its endpoint again, whose words are kept while the victim reads from the
+ * former one; and when it does not any more, but has not heard them yet, another process comes.
+ */
+static void a_handshake_does_not_overtake_what_is_kept(void **state)
+{
+	struct memory m;
+	struct names n;
+
+	(void)state;
+	names_open(&n);
+	memory_open(&m, &n.victim, &n.former);
+	liar_claim(&n.former, FORMER, 1);
+	liar_hello(&n.former, true);
+	liar_data(&n.former, 0);
+	n.present.name = n.former.name;
+	liar_claim(&n.present, PRESENT, 1);
+	n.victim.lazy = true;
+	post_path(&n.former, 1, 1, &n.former.name);
+	post_frame(&n.former, RVCM_WIRE_DATA, 2, 1);
+	liar_pass(&n.former, 5 * SIM_MS);
+	read_from_peer(&m, n.victim.path);
+	progress_until_down(&n.victim);
+	assert_int_equal(n.victim.received, 1);
+	assert_int_equal(n.victim.cause.status, RVCM_STATUS_PEER_CLOSED);
+	liar_post_hello(&n.present, true);
+	liar_pass(&n.present, 5 * SIM_MS);
+	n.victim.lazy = false;
+	liar_pass(&n.present, 20 * SIM_MS);
+	assert_int_equal(n.victim.received, 2);
+	assert_int_equal(n.victim.downs, 2);
+	assert_int_equal(n.victim.cause.status, RVCM_STATUS_PEER_RESTARTED);
+	liar_data(&n.present, 0);
+	assert_int_equal(n.victim.received, 3);
+	assert_int_equal(n.victim.downs, 2);
+	memory_close(&m, &n.victim, &n.former);
+	names_close(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +346,7 @@ int main(void)
 		cmocka_unit_test(or_after_a_third_with_an_older_link),
 		cmocka_unit_test(or_whose_newer_link_is_about_to_be_taken),
 		cmocka_unit_test(a_promise_is_forgotten_when_the_name_passes_on),
+		cmocka_unit_test(a_handshake_does_not_overtake_what_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("sim_name", tests, NULL, NULL);

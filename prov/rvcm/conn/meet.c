@@ -218,6 +218,7 @@ static void meet_by_handshake(struct rvcm_conn *conn)
 		return;
 	}
 	rvcm_path_meet(path, conn->incarnation, conn->number);
+	rvcm_backlog_hear(path); /* that came before */
 	is_same = agrees(path->in, path->in_slot, conn, conn->peer_slot) &&
 		  agrees(path->out, path->out_slot, conn, conn->peer_slot);
 	if (!is_same && may_be_late(path, conn)) {
