@@ -161,6 +161,22 @@ static int cq_flags(void)
 	return cq_open((struct fi_cq_attr) { .flags = FI_TRIGGER });
 }
 
+/* Until the kernel lets no more watch the domain. */
+static int cq_many(void)
+{
+	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct fid_cq *cqs[300];
+	size_t n = 0;
+	int rc = 0;
+
+	while (!rc && n < sizeof(cqs) / sizeof(cqs[0]))
+		rc = fi_cq_open(node.domain, &attr, &cqs[n++], NULL);
+	n -= rc != 0;
+	while (n > 0)
+		conf_ok(fi_close(&cqs[--n]->fid));
+	return rc;
+}
+
 static int eq_wait(void)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };
@@ -247,6 +263,7 @@ static const struct {
 	{ cq_format, -FI_EINVAL, "format 99" },
 	{ cq_size, -FI_EINVAL, "size" },
 	{ cq_flags, -FI_EBADFLAGS, "fi_cq_open: flags" },
+	{ cq_many, -FI_ENOSPC, "about 100 queues to wait on" },
 	{ eq_wait, -FI_ENOSYS, "fi_eq_open: wait object" },
 	{ setopt_unknown, -FI_ENOPROTOOPT, "fi_setopt: option" },
 	{ setopt_short, -FI_EINVAL, "FI_OPT_MIN_MULTI_RECV" },

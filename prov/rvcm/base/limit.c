@@ -27,6 +27,8 @@ static const struct {
 			 "in ip(7) and widen it" },
 	{ EADDRINUSE, "the port is taken; or, if any would do, none is free: see "
 		      "ip_local_port_range in ip(7) and widen it" },
+	{ ENOSPC, "the kernel watches no more with epoll(7): a domain can have about 100 queues to "
+		  "wait on, a user fs.epoll.max_user_watches descriptors" },
 };
 
 const char *rvcm_limit_text(int err, char *buf)

@@ -18,6 +18,14 @@ static int epoll_add(int epoll, int fd)
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* EINVAL: the kernel lets so many at this depth watch the same one (path_limits, eventpoll.c). */
+static int epoll_watch(int epoll, const struct rvcm_domain *domain)
+{
+	int rc = epoll_add(epoll, domain->data_epoll);
+
+	return rc == -EINVAL ? -ENOSPC : rc;
+}
+
 int rvcm_cqwait_open(struct rvcm_cqwait *wait, struct rvcm_domain *domain)
 {
 	int rc;
@@ -34,7 +42,7 @@ int rvcm_cqwait_open(struct rvcm_cqwait *wait, struct rvcm_domain *domain)
 	}
 	rc = epoll_add(wait->epoll, wait->sleeper.event);
 	if (!rc)
-		rc = epoll_add(wait->epoll, domain->data_epoll);
+		rc = epoll_watch(wait->epoll, domain);
 	if (rc)
 		goto err_close_epoll;
 	wait->enabled = true;
