@@ -210,11 +210,15 @@ static void who_is_open_is_here(void **state)
 	process_close(&p);
 }
 
-/* What the victim says to the process goes on the link that it has opened; but for its loss. */
+/*
+ * What the victim says to the process goes on the link that it has opened; and if that is lost it
+ * is repeated on the other, unless it was heard.
+ */
 static void the_answer_is_where_all_is_said(void **state)
 {
-	for (int lost = 0; lost < 2; lost++) {
+	for (int heard = 0; heard < 2; heard++) {
 		struct process p;
+		struct rvcm_wire_frame f;
 		uint32_t frames;
 
 		(void)state;
@@ -222,15 +226,39 @@ static void the_answer_is_where_all_is_said(void **state)
 		frames = p.linked.frames;
 		say(&p, RVCM_WIRE_WHO, FORMER, OURS);
 		assert_int_equal(p.linked.frames, frames);
-		assert_int_equal(p.other.heard.kind, RVCM_WIRE_HELLO);
-		if (lost)
-			liar_hang_up(&p.other);
-		else
+		assert_heard(&p.other, RVCM_WIRE_HERE, OURS, FORMER);
+		if (heard) {
+			f = liar_frame(RVCM_WIRE_ACK, 0, ack(&p.other));
 			liar_take_hello(&p.other);
+			liar_say(&p.other, &f, sizeof(f));
+		}
+		liar_hang_up(&p.other);
 		pass(&p, 100 * SIM_MS);
-		assert_heard(lost ? &p.linked : &p.other, RVCM_WIRE_HERE, OURS, FORMER);
+		if (heard)
+			assert_int_equal(p.linked.frames, frames);
+		else
+			assert_heard(&p.linked, RVCM_WIRE_HERE, OURS, FORMER);
 		process_close(&p);
 	}
+}
+
+/* It waits for credit, and the link is lost first. */
+static void the_answer_that_was_owed_is_said_elsewhere(void **state)
+{
+	struct process p;
+	uint32_t frames;
+
+	(void)state;
+	process_open(&p, true);
+	for (int i = 0; i < 5; i++) /* one more than the first grant */
+		say(&p, RVCM_WIRE_WHO, FORMER, OURS);
+	frames = p.linked.frames;
+	liar_hang_up(&p.other);
+	pass(&p, 100 * SIM_MS);
+	say(&p, RVCM_WIRE_ACK, 0, 0);
+	assert_true(p.linked.frames >= frames + 5);
+	assert_heard(&p.linked, RVCM_WIRE_HERE, OURS, FORMER);
+	process_close(&p);
 }
 
 int main(void)
@@ -243,6 +271,7 @@ int main(void)
 		cmocka_unit_test(what_a_lost_link_does_not_answer_is_asked_anew),
 		cmocka_unit_test(who_is_open_is_here),
 		cmocka_unit_test(the_answer_is_where_all_is_said),
+		cmocka_unit_test(the_answer_that_was_owed_is_said_elsewhere),
 	};
 
 	return cmocka_run_group_tests_name("sim_who", tests, NULL, NULL);

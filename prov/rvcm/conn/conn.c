@@ -39,6 +39,7 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 	rvcm_list_init(&conn->confirms);
 	rvcm_list_init(&conn->awaiting);
 	rvcm_list_init(&conn->askers);
+	rvcm_list_init(&conn->said);
 	rvcm_list_init(&conn->owed);
 	rvcm_list_init(&conn->enders);
 	rvcm_list_init(&conn->partings);

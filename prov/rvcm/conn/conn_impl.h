@@ -179,6 +179,7 @@ struct rvcm_conn {
 	struct rvcm_list awaiting;   /* paths that wait for its end, by path.wait */
 	struct rvcm_list askers;     /* paths that have asked who is there, by path.wait */
 	struct rvcm_list owed;       /* END, ENDED, WHO, HERE that wait for credit: rvcm_owed */
+	struct rvcm_list said;       /* HERE that may not have been heard, in order: rvcm_owed */
 	uint32_t n_owed;
 	struct rvcm_list partings; /* part.c */
 	struct rvcm_list enders;   /* paths that owe ENDED here */

@@ -59,13 +59,10 @@ static void post_owed(struct rvcm_conn *conn, struct rvcm_owed *owed, struct rvc
 	else
 		conn->n_owed -= is_answer(owed->kind, NULL);
 	rvcm_list_del(&owed->node);
-	rvcm_mem_free(owed);
-}
-
-/* (HERE on a link that the peer never takes would be lost without its knowing that.) */
-static bool may_post(const struct rvcm_conn *conn, const struct rvcm_owed *owed)
-{
-	return conn->up && !conn->bye_ordinal && (owed->kind != RVCM_WIRE_HERE || conn->hello_seen);
+	if (owed->kind == RVCM_WIRE_HERE)
+		rvcm_who_said(conn, owed);
+	else
+		rvcm_mem_free(owed);
 }
 
 bool rvcm_part_send_owed(struct rvcm_conn *conn)
@@ -73,17 +70,16 @@ bool rvcm_part_send_owed(struct rvcm_conn *conn)
 	struct rvcm_list *node;
 
 	while ((node = rvcm_list_first(&conn->owed))) {
-		struct rvcm_owed *owed = rvcm_list_entry(node, struct rvcm_owed, node);
 		struct rvcm_buf *buf;
 
-		/* A frame that brings the conn here again makes it possible. Nothing follows BYE.
+		/* Credit comes with a frame that brings the conn here again. Nothing follows BYE.
 		 */
-		if (!may_post(conn, owed) || conn->tx_seq == conn->tx_limit)
+		if (!conn->up || conn->bye_ordinal || conn->tx_seq == conn->tx_limit)
 			return true;
 		buf = rvcm_buf_get(&conn->carrier->bufs, sizeof(struct rvcm_wire_frame));
 		if (!buf)
 			return false;
-		post_owed(conn, owed, buf);
+		post_owed(conn, rvcm_list_entry(node, struct rvcm_owed, node), buf);
 	}
 	return true;
 }
@@ -122,15 +118,6 @@ void rvcm_part_leave(struct rvcm_path_full *path)
 	rvcm_part_owe(conn, RVCM_WIRE_END, path->slot->number, slot, path);
 }
 
-/* The peer may wait for it on another link, and not know of this one. */
-static void say_elsewhere(const struct rvcm_conn *lost, const struct rvcm_owed *owed)
-{
-	struct rvcm_conn *conn = rvcm_route_out(rvcm_route_trunk(lost->carrier, lost->incarnation));
-
-	if (rvcm_conn_is_usable(conn))
-		rvcm_part_owe(conn, owed->kind, owed->src, owed->dst, NULL);
-}
-
 void rvcm_part_lost(struct rvcm_conn *conn)
 {
 	struct rvcm_list *node;
@@ -143,7 +130,7 @@ void rvcm_part_lost(struct rvcm_conn *conn)
 		if (owed->path)
 			owed->path->leave = RVCM_PATH_GONE;
 		if (owed->kind == RVCM_WIRE_HERE)
-			say_elsewhere(conn, owed);
+			rvcm_who_say_elsewhere(conn, owed);
 		rvcm_mem_free(owed);
 	}
 	conn->n_owed = 0;

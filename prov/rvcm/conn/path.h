@@ -101,6 +101,7 @@ struct rvcm_owed {
 	enum rvcm_wire_kind kind;
 	uint16_t src, dst;
 	struct rvcm_path_full *path; /* END: who leaves, or NULL */
+	uint32_t seq;                /* HERE: its number, when it has been posted */
 };
 
 /* Where the endpoint of that name is reached. */
@@ -192,6 +193,12 @@ void rvcm_meet_no_self(struct rvcm_conn *conn);
 void rvcm_who_ask(struct rvcm_path_full *path, struct rvcm_conn *trunk, uint16_t number);
 /* It is not open: who has asked for it from our own number hears that. */
 void rvcm_who_gone(struct rvcm_conn *conn, uint16_t number, uint16_t own);
+/* HERE was posted: until it is acknowledged the asker may not have heard it, for it may have lost
+ * that link, and waits on another. The answer is who.c's from here on.
+ */
+void rvcm_who_said(struct rvcm_conn *conn, struct rvcm_owed *answer);
+/* The link was lost with it: say it on another, if there is one. */
+void rvcm_who_say_elsewhere(const struct rvcm_conn *lost, const struct rvcm_owed *answer);
 /* A conn to the process of that one is lost: what was asked, or answered, may be too. */
 void rvcm_who_lost(struct rvcm_conn *conn);
 /* The frames WHO and HERE; NULL, or what is wrong. */

@@ -5,6 +5,7 @@
  * answered, HERE, where its process says all that it says to ours: behind that.
  */
 #include "base/le.h"
+#include "base/mem.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
@@ -33,6 +34,30 @@ const char *rvcm_who_asked(struct rvcm_conn *conn, const struct rvcm_wire_frame 
 	out->is_out = true; /* what others say later is to come later */
 	rvcm_part_owe(out, RVCM_WIRE_HERE, dst, src, NULL);
 	return NULL;
+}
+
+void rvcm_who_said(struct rvcm_conn *conn, struct rvcm_owed *answer)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&conn->said))) {
+		struct rvcm_owed *first = rvcm_list_entry(node, struct rvcm_owed, node);
+
+		if (!rvcm_seq_before(first->seq, conn->tx_acked))
+			break;
+		rvcm_list_del(node);
+		rvcm_mem_free(first);
+	}
+	answer->seq = conn->tx_seq - 1;
+	rvcm_list_add_tail(&conn->said, &answer->node);
+}
+
+void rvcm_who_say_elsewhere(const struct rvcm_conn *lost, const struct rvcm_owed *answer)
+{
+	struct rvcm_conn *conn = rvcm_route_out(rvcm_route_trunk(lost->carrier, lost->incarnation));
+
+	if (rvcm_conn_is_usable(conn))
+		rvcm_part_owe(conn, RVCM_WIRE_HERE, answer->src, answer->dst, NULL);
 }
 
 /* They are answered in the order of their questions: it is the first, mostly. */
@@ -105,4 +130,11 @@ void rvcm_who_lost(struct rvcm_conn *conn)
 	}
 	while ((node = rvcm_list_pop(&askers)))
 		rvcm_meet_want_anew(rvcm_list_entry(node, struct rvcm_path_full, wait));
+	while ((node = rvcm_list_pop(&conn->said))) {
+		struct rvcm_owed *answer = rvcm_list_entry(node, struct rvcm_owed, node);
+
+		if (!rvcm_seq_before(answer->seq, conn->tx_acked))
+			rvcm_who_say_elsewhere(conn, answer);
+		rvcm_mem_free(answer);
+	}
 }
