@@ -299,6 +299,19 @@ static void add_stats(struct world *w, struct rvcm_ep *ep)
 	assert_int_equal(stats.malformed, 0);
 }
 
+/* Each as its own thread would: one that closes meanwhile keeps nobody from it. */
+static void look_who_closes(struct world *w)
+{
+	for (int i = 0; i < w->n_eps; i++) {
+		struct world_ep *ep = &w->eps[i];
+
+		if (!ep->closing)
+			continue;
+		ep->engine->data_wake = true; /* who waits for quiet looks */
+		rvcm_ep_quiet(ep->closing);
+	}
+}
+
 void world_ep_close(struct world_ep *ep)
 {
 	struct world *w = ep->world;
@@ -309,10 +322,10 @@ void world_ep_close(struct world_ep *ep)
 		ep->proven[i] = watch_peer_proven(ep->peers[i]);
 	world_note_taken(ep);
 	ep->ep = NULL; /* nothing is reported any more */
-	ep->closing = true;
+	ep->closing = closing;
 	rvcm_ep_shutdown(closing);
 	while (!rvcm_ep_quiet(closing)) {
-		ep->engine->data_wake = true; /* who waits for quiet looks */
+		look_who_closes(w);
 		if (w->meanwhile)
 			w->meanwhile(w->meanwhile_ctx);
 		world_turn(w);
@@ -323,7 +336,7 @@ void world_ep_close(struct world_ep *ep)
 	if (w->orderly)
 		world_note_owed(ep);
 	retire(ep);
-	ep->closing = false;
+	ep->closing = NULL;
 }
 
 static void spare(struct rvcm_dev *dev)

@@ -63,8 +63,8 @@ struct world_ep {
 	int index;
 	uint32_t life;
 	struct world_engine *engine;
-	struct rvcm_ep *ep; /* NULL once closed, or killed */
-	bool closing;
+	struct rvcm_ep *ep;      /* NULL once closed, or killed */
+	struct rvcm_ep *closing; /* or NULL */
 	struct rvcm_addr name;
 	struct rvcm_peer *peers[WORLD_EPS_MAX];
 	bool proven[WORLD_EPS_MAX];   /* whether they were, when it began to close */
