@@ -53,16 +53,34 @@ static struct rvcm_conn *connect(struct rvcm_path_full *path)
 	return conn;
 }
 
+/* Has it been told on a link that the number has the name now, behind what the former has said? */
+static bool is_told(const struct rvcm_path_full *path, uint16_t number)
+{
+	const struct rvcm_route *route = rvcm_route_find(path->carrier, &path->pub.peer);
+
+	return route && route->slot == number;
+}
+
+/* False: it is of no use. */
+static bool take_own(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t number)
+{
+	if (!rvcm_conn_is_usable(conn) || !conn->hello_seen || is_told(path, number))
+		return take(path, conn, number);
+	rvcm_who_ask(path, conn, number);
+	return true;
+}
+
 /*
  * An endpoint of our own carrier. One link joins the carrier with itself; of its two ends one is
- * for what the lower slots send, the other for the higher.
+ * for what the lower slots send, the other for the higher. It may have words of the former under
+ * way, as a link to another process.
  */
 static void want_self(struct rvcm_path_full *path, const struct rvcm_slot *own)
 {
 	struct rvcm_carrier *carrier = path->carrier;
 	struct rvcm_conn *conn = carrier->self[path->slot->index > own->index];
 
-	if (take(path, conn, own->number))
+	if (take_own(path, conn, own->number))
 		return;
 	if (carrier->self_opening) {
 		path->waiting = true;
