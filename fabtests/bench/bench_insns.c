@@ -20,7 +20,7 @@
 
 #include "base/rng.h"
 #include "proto/proto.h"
-#include "sim/sim.h"
+#include "sim/env.h"
 
 #define WARM_UP  2000u
 #define MESSAGES 20000u
@@ -104,24 +104,6 @@ static int step(void)
 
 /* -- set-up -------------------------------------------------------------------------------- */
 
-static uint64_t env_now(void *ctx)
-{
-	(void)ctx;
-	return sim_now(net);
-}
-
-static void env_random(void *ctx, void *buf, size_t bytes)
-{
-	(void)ctx;
-	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(sim_net_rng(net));
-}
-
-static void env_wake(void *ctx)
-{
-	(void)ctx;
-}
-
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	fine(comp->status == RVCM_STATUS_OK, "an operation failed");
@@ -154,7 +136,7 @@ static void side_open(struct side *side)
 			.connect_timeout_ns = SIM_S,
 			.linger_ns = SIM_S,
 			.rnr_timeout_ns = SIM_S,
-			.env = { env_now, env_random, env_wake, env_wake, NULL },
+			.env = sim_env(net),
 		},
 		.eager_bytes_max = 1024,
 		.unexpected_bytes_max = 1 << 20,

@@ -6,40 +6,16 @@
 
 #include "base/le.h"
 #include "sim/conns.h"
+#include "sim/env.h"
 #include "sim/watch.h"
 
 #define CLOSE_NS (5 * SIM_S)
 #define BUSY_NS  SIM_MS
 #define IDLE_NS  (20 * SIM_MS)
 
-static struct rvcm_rng *rng_of(struct conns *c)
-{
-	return sim_net_rng(c->net);
-}
-
 static uint64_t below(struct conns *c, uint64_t n)
 {
-	return rvcm_rng_below(rng_of(c), n);
-}
-
-/* -- what the carriers stand on -------------------------------------------------------------- */
-
-static uint64_t env_now(void *ctx)
-{
-	return sim_now(((struct conns_host *)ctx)->conns->net);
-}
-
-static void env_random(void *ctx, void *buf, size_t bytes)
-{
-	struct rvcm_rng *rng = rng_of(((struct conns_host *)ctx)->conns);
-
-	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(rng);
-}
-
-static void env_wake(void *ctx)
-{
-	(void)ctx; /* every node is looked at in every turn */
+	return rvcm_rng_below(sim_net_rng(c->net), n);
 }
 
 /* -- what they tell -------------------------------------------------------------------------- */
@@ -250,7 +226,7 @@ static void node_open(struct conns *c, int index)
 		.connect_timeout_ns = 8 * SIM_S,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
-		.env = { env_now, env_random, env_wake, env_wake, host },
+		.env = sim_env(c->net),
 		.sink = &sink,
 		.sink_ctx = host,
 	};

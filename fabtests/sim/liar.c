@@ -7,6 +7,7 @@
 
 #include "base/le.h"
 #include "conn/conn_impl.h"
+#include "sim/env.h"
 #include "unit/unit.h"
 
 const uint8_t liar_job_key[RVCM_CONN_KEY_BYTES] = "a job's own key";
@@ -18,10 +19,7 @@ static uint64_t env_now(void *ctx)
 
 static void env_random(void *ctx, void *buf, size_t bytes)
 {
-	struct rvcm_rng *rng = sim_net_rng(((struct victim *)ctx)->net);
-
-	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(rng);
+	sim_env_random(((struct victim *)ctx)->net, buf, bytes);
 }
 
 static void env_wake(void *ctx)

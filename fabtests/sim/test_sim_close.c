@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "proto/proto.h"
-#include "sim/sim.h"
+#include "sim/env.h"
 
 #define LINGER_NS (5 * SIM_S)
 #define SOON_NS   (LINGER_NS / 10)
@@ -29,24 +29,6 @@ struct world {
 	struct node nodes[2];
 	char byte;
 };
-
-static uint64_t env_now(void *ctx)
-{
-	return sim_now(((struct node *)ctx)->world->net);
-}
-
-static void env_random(void *ctx, void *buf, size_t bytes)
-{
-	struct rvcm_rng *rng = sim_net_rng(((struct node *)ctx)->world->net);
-
-	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(rng);
-}
-
-static void env_wake(void *ctx)
-{
-	(void)ctx;
-}
 
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
@@ -88,7 +70,7 @@ static void node_open(struct node *node)
 			.connect_timeout_ns = 30 * SIM_S,
 			.linger_ns = LINGER_NS,
 			.rnr_timeout_ns = 60 * SIM_S,
-			.env = { env_now, env_random, env_wake, env_wake, node },
+			.env = sim_env(node->world->net),
 		},
 		.eager_bytes_max = 500,
 		.unexpected_bytes_max = 1 << 20,

@@ -10,7 +10,7 @@
 #include "base/le.h"
 #include "base/rng.h"
 #include "conn/conn.h"
-#include "sim/sim.h"
+#include "sim/env.h"
 
 #define FREE  4  /* hold.c: that leave at once, in a burst */
 #define COUNT 16 /* that are held at most, and sent with the last */
@@ -49,24 +49,6 @@ static int counting_flush(struct rvcm_dev_qp *qp)
 }
 
 /* -- the world ---------------------------------------------------------------------------- */
-
-static uint64_t env_now(void *ctx)
-{
-	(void)ctx;
-	return sim_now(w.net);
-}
-
-static void env_random(void *ctx, void *buf, size_t bytes)
-{
-	(void)ctx;
-	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(sim_net_rng(w.net));
-}
-
-static void env_wake(void *ctx)
-{
-	(void)ctx;
-}
 
 static void on_incoming(void *ctx, struct rvcm_path *path)
 {
@@ -150,7 +132,7 @@ static void node_open(struct node *node, bool hold)
 		.connect_timeout_ns = SIM_S,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
-		.env = { env_now, env_random, env_wake, env_wake, NULL },
+		.env = sim_env(w.net),
 		.sink = &sink,
 		.sink_ctx = node,
 	};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/env.h"
 #include "sim/world.h"
 
 #include "unit/unit.h"
@@ -22,10 +23,7 @@ static uint64_t env_now(void *ctx)
 
 static void env_random(void *ctx, void *buf, size_t bytes)
 {
-	struct world *w = ((struct world_engine *)ctx)->world;
-
-	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(w->rng);
+	sim_env_random(((struct world_engine *)ctx)->world->net, buf, bytes);
 }
 
 static void wake_data(void *ctx)
