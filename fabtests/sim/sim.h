@@ -224,7 +224,10 @@ void sim_links_heal(struct sim_net *net, const struct rvcm_dev *a, const struct 
 /* How many links stand between them. */
 uint32_t sim_links_count(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 
-/* The QPs of each link that both sides are attached to; broken: what is on its way may be lost. */
+/*
+ * The QPs of each link that both sides are attached to, a the opener's; broken: what is on its way
+ * may be lost.
+ */
 void sim_links_each(struct sim_net *net,
 		    void (*fn)(void *arg, struct rvcm_dev_qp *a, struct rvcm_dev_qp *b,
 			       bool broken),

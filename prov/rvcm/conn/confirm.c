@@ -7,7 +7,8 @@
  *
  * It vouches for nothing from the first message on that it has dropped, until the endpoint has said
  * that it closes (END): then we hear that before the answer, and know better. (Where END goes over
- * another link than the answer: until that has been answered, ENDED.) When it answers less
+ * another link than the answer: until that has been answered, ENDED, though the endpoint may be
+ * gone by then; or until END has been said here too, for that link was lost.) When it answers less
  * than was asked, another answer follows as soon as that is so. Where BYE is what is said, none
  * does: the link ends.
  *
@@ -22,9 +23,10 @@
 
 /* Of an endpoint that closes, and its END, on another link, is not answered yet. */
 struct unsaid {
-	struct rvcm_list node; /* conn.unsaid */
-	uint16_t src, dst;     /* the peer's number, and ours */
-	bool again;            /* and then END is to be said here too */
+	struct rvcm_list node;            /* conn.unsaid */
+	uint16_t src, dst;                /* the peer's number, and ours */
+	const struct rvcm_conn *end_conn; /* that link's */
+	bool again;                       /* and then END is to be said here too */
 };
 
 void rvcm_confirm_reset(struct rvcm_conn *conn)
@@ -38,7 +40,6 @@ void rvcm_confirm_reset(struct rvcm_conn *conn)
 	conn->confirm_follows = false;
 	conn->confirmed = 0;
 	conn->unsure = false;
-	conn->unsure_stray = false;
 	conn->answer_follows = false;
 }
 
@@ -154,13 +155,11 @@ static bool owes(const struct rvcm_conn *conn)
 
 void rvcm_confirm_stray(struct rvcm_conn *conn)
 {
-	if (!owes(conn))
-		return;
-	conn->unsure_stray = true;
-	be_unsure(conn);
+	if (owes(conn))
+		be_unsure(conn);
 }
 
-static void wait_for_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst, bool again)
+static void wait_for_ended(struct rvcm_conn *conn, const struct unsaid *what)
 {
 	struct unsaid *unsaid = rvcm_mem_zalloc(sizeof(*unsaid));
 
@@ -168,36 +167,49 @@ static void wait_for_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst, b
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
 		return;
 	}
-	unsaid->src = src;
-	unsaid->dst = dst;
-	unsaid->again = again;
+	*unsaid = *what;
 	rvcm_list_add_tail(&conn->unsaid, &unsaid->node);
 }
 
+/* Whatever comes for it from now on is dropped. */
 void rvcm_confirm_gone(struct rvcm_path_full *path)
 {
-	if (path->unsaid && path->in && !is_said(path))
-		wait_for_ended(path->in, path->in_slot, path->slot->number, false);
+	const struct unsaid unsaid = { .src = path->in_slot,
+				       .dst = path->slot->number,
+				       .end_conn = path->end_conn };
+
+	if (path->in && !is_said(path))
+		wait_for_ended(path->in, &unsaid);
 }
 
-void rvcm_confirm_later(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+void rvcm_confirm_later(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
+			const struct rvcm_conn *end_conn)
 {
-	wait_for_ended(conn, src, dst, true);
+	const struct unsaid unsaid = {
+		.src = src, .dst = dst, .end_conn = end_conn, .again = true
+	};
+
+	wait_for_ended(conn, &unsaid);
 }
 
-static void end_unsaid(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+/* It is not waited for any more. */
+static void end_unsaid(struct rvcm_conn *conn, struct unsaid *unsaid, bool again)
+{
+	rvcm_list_del(&unsaid->node);
+	if (again)
+		rvcm_part_owe(conn, RVCM_WIRE_END, unsaid->dst, unsaid->src, NULL);
+	rvcm_mem_free(unsaid);
+}
+
+static void end_unsaid_of(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
 {
 	struct rvcm_list *pos, *tmp;
 
 	rvcm_list_for_each_safe (pos, tmp, &conn->unsaid) {
 		struct unsaid *unsaid = rvcm_list_entry(pos, struct unsaid, node);
 
-		if (unsaid->src != src || unsaid->dst != dst)
-			continue;
-		rvcm_list_del(pos);
-		if (unsaid->again)
-			rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
-		rvcm_mem_free(unsaid);
+		if (unsaid->src == src && unsaid->dst == dst)
+			end_unsaid(conn, unsaid, unsaid->again);
 	}
 }
 
@@ -211,9 +223,30 @@ void rvcm_confirm_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
 		if (other->incarnation != conn->incarnation ||
 		    (!other->unsure && rvcm_list_empty(&other->unsaid)))
 			continue;
-		end_unsaid(other, src, dst);
+		end_unsaid_of(other, src, dst);
 		rvcm_conn_schedule(other);
 	}
+}
+
+static void end_unsaid_on(struct rvcm_conn *conn, const struct rvcm_conn *end_conn)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &conn->unsaid) {
+		struct unsaid *unsaid = rvcm_list_entry(pos, struct unsaid, node);
+
+		if (unsaid->end_conn == end_conn)
+			end_unsaid(conn, unsaid, true);
+	}
+}
+
+void rvcm_confirm_lost(struct rvcm_conn *conn)
+{
+	struct rvcm_list *pos;
+
+	rvcm_confirm_reset(conn);
+	rvcm_list_for_each (pos, &conn->carrier->all_conns)
+		end_unsaid_on(rvcm_list_entry(pos, struct rvcm_conn, of_carrier), conn);
 }
 
 void rvcm_confirm_kept(struct rvcm_conn *conn)
@@ -233,9 +266,7 @@ static bool all_is_said(const struct rvcm_conn *conn)
 {
 	struct rvcm_list *pos;
 
-	if (conn->n_kept || !rvcm_list_empty(&conn->unsaid))
-		return false;
-	if (conn->unsure_stray && owes(conn))
+	if (conn->n_kept || owes(conn))
 		return false;
 	rvcm_list_for_each (pos, &conn->ins) {
 		const struct rvcm_path_full *path =
@@ -252,7 +283,6 @@ void rvcm_confirm_review(struct rvcm_conn *conn)
 	if (!conn->unsure || !all_is_said(conn))
 		return;
 	conn->unsure = false;
-	conn->unsure_stray = false;
 	conn->answer_due |= conn->answer_follows;
 	conn->answer_follows = false;
 }

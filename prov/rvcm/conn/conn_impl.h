@@ -232,7 +232,6 @@ struct rvcm_conn {
 
 	/* And what we vouch for, to the peer: if unsure, what came before sure_before. */
 	bool unsure;
-	bool unsure_stray; /* until what is owed has been posted */
 	struct rvcm_list unsaid;
 	uint32_t n_kept;     /* messages in backlogs */
 	bool answer_follows; /* our answer fell short */

@@ -10,7 +10,7 @@
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
-/* An END whose endpoint is gone, and that has not been answered. */
+/* An END, said or owed, whose endpoint is gone, and that has not been answered. */
 struct parting {
 	struct rvcm_list node; /* conn.partings, of where it was said */
 	uint16_t src, dst;     /* the peer's number, and ours */
@@ -106,10 +106,10 @@ void rvcm_part_leave(struct rvcm_path_full *path)
 	uint16_t slot = path->introduced ? path->out_slot : path->in_slot;
 
 	path->leave = RVCM_PATH_GONE;
-	if (!conn || !conn->link || conn->failed)
+	if (!conn || !conn->link)
 		return;
 	path->end_conn = conn;
-	/* It ends, and until then the peer may read. */
+	/* It ends, and until then the peer may read, and does not know. */
 	if (!rvcm_conn_is_usable(conn)) {
 		path->leave = RVCM_PATH_LEFT;
 		return;
@@ -136,14 +136,15 @@ void rvcm_part_lost(struct rvcm_conn *conn)
 	conn->n_owed = 0;
 	while ((node = rvcm_list_pop(&conn->partings)))
 		rvcm_mem_free(rvcm_list_entry(node, struct parting, node));
-	rvcm_confirm_reset(conn);
+	rvcm_confirm_lost(conn);
 }
 
 void rvcm_part_freed(struct rvcm_path_full *path)
 {
 	struct parting *parting;
 
-	if (path->leave != RVCM_PATH_LEFT || !path->introduced)
+	if ((path->leave != RVCM_PATH_LEFT && path->leave != RVCM_PATH_LEAVING) ||
+	    !path->introduced)
 		return;
 	parting = rvcm_mem_zalloc(sizeof(*parting));
 	if (!parting)
@@ -182,19 +183,22 @@ static struct rvcm_slot *slot_of(const struct rvcm_carrier *carrier, uint16_t nu
 	return slot && slot->number == number ? slot : NULL;
 }
 
-/* The same, on whichever link to that process. */
-static bool partings(struct rvcm_conn *conn, uint16_t src, uint16_t dst, bool answered)
+static bool leads_to_same(const struct rvcm_conn *other, const struct rvcm_conn *conn)
+{
+	return other->link && other->incarnation == conn->incarnation;
+}
+
+/* They have been answered, on whichever link to that process they were said. */
+static void forget_partings(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
 {
 	struct rvcm_list *pos;
-	bool any = false;
 
 	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
 		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
 
-		if (other->link && other->incarnation == conn->incarnation)
-			any |= partings_of(other, src, dst, answered);
+		if (leads_to_same(other, conn))
+			partings_of(other, src, dst, true);
 	}
-	return any;
 }
 
 /* Is that the endpoint which the path's END is for, and has it heard anything of us before? */
@@ -205,13 +209,24 @@ static bool says_end_to(const struct rvcm_path_full *path, const struct rvcm_con
 	       path->out->incarnation == conn->incarnation;
 }
 
-/* Has END been said on another link, and may what came before it be on its way there still? */
-static bool is_under_way(struct rvcm_conn *conn, const struct rvcm_path_full *path, uint16_t src,
-			 uint16_t dst)
+/* Where END was said, if that is another link, and what came before it may be on its way there. */
+static const struct rvcm_conn *under_way_on(struct rvcm_conn *conn,
+					    const struct rvcm_path_full *path, uint16_t src,
+					    uint16_t dst)
 {
+	struct rvcm_list *pos;
+
 	if (path && path->leave == RVCM_PATH_LEFT && says_end_to(path, conn, src))
-		return path->end_conn != conn;
-	return !partings_of(conn, src, dst, false) && partings(conn, src, dst, false);
+		return path->end_conn == conn ? NULL : path->end_conn;
+	if (partings_of(conn, src, dst, false))
+		return NULL;
+	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
+		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		if (leads_to_same(other, conn) && partings_of(other, src, dst, false))
+			return other;
+	}
+	return NULL;
 }
 
 void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
@@ -219,6 +234,7 @@ void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 {
 	struct rvcm_slot *slot = slot_of(conn->carrier, dst);
 	struct rvcm_path_full *path = slot ? rvcm_path_find(slot, name) : NULL;
+	const struct rvcm_conn *end_conn;
 
 	/* It closes, and is yet to say END, where it has said what comes before. */
 	if (path && says_end_to(path, conn, src) &&
@@ -229,8 +245,9 @@ void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 	/* What comes is not for what has ended. (Reads there are only if BYE is what is said.) */
 	if (path && path->in == conn && path->reads == 0)
 		rvcm_path_unhear(path);
-	if (is_under_way(conn, path, src, dst))
-		rvcm_confirm_later(conn, src, dst);
+	end_conn = under_way_on(conn, path, src, dst);
+	if (end_conn)
+		rvcm_confirm_later(conn, src, dst, end_conn);
 	else
 		rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
 }
@@ -267,7 +284,7 @@ static void forget_number(const struct rvcm_conn *conn, uint16_t src)
 	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
 		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
 
-		if (!other->link || other->incarnation != conn->incarnation)
+		if (!leads_to_same(other, conn))
 			continue;
 		rvcm_route_end(other, src);
 		if (other->named && other->peer_slot == src)
@@ -320,7 +337,7 @@ const char *rvcm_part_ended(struct rvcm_conn *conn, const struct rvcm_wire_frame
 	(void)bytes;
 	if (path && path->leave == RVCM_PATH_LEFT)
 		path->leave = RVCM_PATH_GONE;
-	partings(conn, src, dst, true);
+	forget_partings(conn, src, dst);
 	rvcm_confirm_ended(conn, src, dst);
 	return NULL;
 }

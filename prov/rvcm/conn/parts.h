@@ -142,8 +142,10 @@ struct rvcm_slot *rvcm_slot_of(struct rvcm_carrier *carrier, uint16_t number);
 
 /* -- confirm.c: the owner wants to know when messages have been accepted -- */
 
-/* Nothing is wanted, on a fresh link or when the link is lost. */
+/* Nothing is wanted, on a fresh link. */
 void rvcm_confirm_reset(struct rvcm_conn *conn);
+/* The same, when the link is lost; and what END was said there is said where it was waited for. */
+void rvcm_confirm_lost(struct rvcm_conn *conn);
 
 /* Want everything committed confirmed; returns the mark. */
 uint32_t rvcm_confirm_want(struct rvcm_path_full *path);
@@ -156,10 +158,11 @@ const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, s
 
 /* The message that has just come for the path was dropped, for its endpoint closes. */
 void rvcm_confirm_dropped(struct rvcm_path_full *path);
-/* The path is freed: what it has to say is still to be heard. */
+/* The path is freed: what it has to say, or has said on another link, is still to be heard. */
 void rvcm_confirm_gone(struct rvcm_path_full *path);
-/* Say END to the peer's src, for our dst, when the END that is under way has been answered. */
-void rvcm_confirm_later(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
+/* Say END to the peer's src, for our dst, when the one under way on end_conn has been answered. */
+void rvcm_confirm_later(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
+			const struct rvcm_conn *end_conn);
 /* The peer's endpoint src has heard that our dst is closed. */
 void rvcm_confirm_ended(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
 /* The message that has just come is kept for another time; one is not any more. */

@@ -150,10 +150,8 @@ void rvcm_path_unhear(struct rvcm_path_full *path)
 		path->in->last_in = NULL;
 	rvcm_hash_del(&path->carrier->ins, &path->by_in);
 	rvcm_list_del(&path->of_in);
-	if (path->unsaid) { /* its END may still be owed, without it */
-		path->in->unsure_stray |= !rvcm_list_empty(&path->in->owed);
+	if (path->unsaid) /* its END may still be owed, without it */
 		rvcm_conn_schedule(path->in);
-	}
 	path->unsaid = false;
 	path->in = NULL;
 }
