@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unit/unit.h"
+
+#include <string.h>
+
+#include "sim/duo.h"
+#include "sim/env.h"
+
+static void complete(void *ctx, const struct rvcm_ep_comp *comp)
+{
+	struct duo_end *end = ctx;
+
+	if (!(comp->flags & RVCM_EP_SEND)) {
+		end->received += comp->status == RVCM_STATUS_OK;
+		return;
+	}
+	end->sent += comp->status == RVCM_STATUS_OK;
+	end->failed += comp->status == RVCM_STATUS_PEER_CLOSED;
+	end->lost += comp->status == RVCM_STATUS_CONNECTION_LOST;
+}
+
+static uint64_t source(void *ctx, const struct rvcm_addr *name)
+{
+	(void)ctx;
+	(void)name;
+	return DUO_ANY;
+}
+
+static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+
+static void node_open(struct duo_node *node, int n_ends)
+{
+	struct rvcm_engine_attr attr = {
+		.carrier = {
+			.devs = &node->dev,
+			.n_devs = 1,
+			.message_bytes_max = 1000,
+			.window_max = 8,
+			.connect_timeout_ns = 30 * SIM_S,
+			.linger_ns = 5 * SIM_S,
+			.rnr_timeout_ns = 60 * SIM_S,
+			.env = sim_env(node->duo->net),
+		},
+		.eager_bytes_max = DUO_EAGER,
+		.unexpected_bytes_max = 1 << 20,
+	};
+	struct sim_dev_conf dev;
+
+	sim_dev_conf_init(node->duo->net, &dev, false);
+	if (!node->duo->placed) { /* END is through when it has been handed over */
+		dev.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_PLACED;
+		dev.early = SIM_EARLY_ALWAYS;
+	}
+	node->dev = sim_dev_open(node->duo->net, &dev);
+	assert_int_equal(rvcm_engine_open(&attr, &node->engine), 0);
+	for (int i = 0; i < n_ends; i++) {
+		struct rvcm_ep_attr ep = { .engine = node->engine,
+					   .tx_max = 64,
+					   .rx_max = 64,
+					   .inject_bytes_max = sizeof(node->duo->bytes),
+					   .sink = &sink,
+					   .sink_ctx = &node->ends[i] };
+
+		node->ends[i].node = node;
+		assert_int_equal(rvcm_ep_open(&ep, &node->ends[i].ep), 0);
+	}
+}
+
+uint64_t duo_look(struct duo *w)
+{
+	uint64_t next = sim_now(w->net) + SIM_MS;
+
+	for (int i = 0; i < 2; i++) {
+		struct rvcm_engine *engine = w->nodes[i].engine;
+		uint64_t at;
+
+		if (!engine)
+			continue;
+		at = rvcm_carrier_control(rvcm_engine_carrier(engine));
+		next = at < next ? at : next;
+		rvcm_engine_progress(engine);
+	}
+	return next;
+}
+
+void duo_turn(struct duo *w)
+{
+	sim_step_by(w->net, duo_look(w));
+}
+
+void duo_pass(struct duo *w, uint64_t ns)
+{
+	uint64_t end = sim_now(w->net) + ns;
+
+	while (sim_now(w->net) < end)
+		duo_turn(w);
+}
+
+void duo_send(struct duo_end *from, int to, size_t bytes, uint32_t flags)
+{
+	struct rvcm_ep_iov iov = { from->node->duo->bytes, bytes };
+	struct rvcm_ep_tx tx = {
+		.peer = from->peers[to], .iov = &iov, .n_iov = 1, .flags = RVCM_EP_TAGGED | flags
+	};
+
+	assert_int_equal(rvcm_ep_send(from->ep, &tx), 0);
+}
+
+void duo_deliver(struct duo *w, int to)
+{
+	duo_send(&w->nodes[0].ends[0], to, 1, RVCM_EP_DELIVERED | RVCM_EP_COMPLETION);
+}
+
+void duo_receive(struct duo_end *at)
+{
+	struct rvcm_ep_iov iov = { at->node->duo->bytes, sizeof(at->node->duo->bytes) };
+	struct rvcm_ep_rx rx = { .source = DUO_ANY,
+				 .iov = &iov,
+				 .n_iov = 1,
+				 .flags = RVCM_EP_TAGGED | RVCM_EP_COMPLETION };
+
+	assert_int_equal(rvcm_ep_recv(at->ep, &rx), 0);
+}
+
+void duo_open(struct duo *w, int n_first, int n_second, bool placed)
+{
+	struct sim_conf conf = { .seed = 3, .retry_timeout_ns = 100 * SIM_S };
+
+	memset(w, 0, sizeof(*w));
+	w->placed = placed;
+	w->net = sim_net_open(&conf);
+	for (int i = 0; i < 2; i++) {
+		w->nodes[i].duo = w;
+		node_open(&w->nodes[i], i ? n_second : n_first);
+	}
+}
+
+void duo_know(struct duo_end *end, int index)
+{
+	struct duo *w = end->node->duo;
+	struct duo_end *other = &w->nodes[end->node == &w->nodes[0]].ends[index];
+
+	assert_int_equal(
+		rvcm_ep_peer(end->ep, rvcm_ep_name(other->ep), DUO_ANY, &end->peers[index]), 0);
+}
+
+void duo_end_close(struct duo_end *end)
+{
+	if (!end->ep)
+		return;
+	rvcm_ep_shutdown(end->ep);
+	while (!rvcm_ep_quiet(end->ep))
+		duo_turn(end->node->duo);
+	rvcm_ep_close(end->ep);
+	end->ep = NULL;
+}
+
+void duo_close(struct duo *w)
+{
+	for (int i = 1; i >= 0; i--) {
+		for (int k = 0; k < 2; k++)
+			duo_end_close(&w->nodes[i].ends[k]);
+		rvcm_engine_close(w->nodes[i].engine);
+		w->nodes[i].engine = NULL;
+		w->nodes[i].dev->ops->close(w->nodes[i].dev);
+	}
+	sim_net_close(w->net);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two engines over simulated devices, each with one or two endpoints that count what becomes of
+ * what they send and receive. Nothing happens by chance but delays.
+ */
+#ifndef RVCM_FABTESTS_SIM_DUO_H
+#define RVCM_FABTESTS_SIM_DUO_H
+
+#include "proto/proto.h"
+#include "sim/sim.h"
+
+#define DUO_ANY   RVCM_EP_SOURCE_NONE
+#define DUO_EAGER 100u
+#define DUO_LENT  500u /* read by the peer, from where it lies */
+
+struct duo_node;
+
+struct duo_end {
+	struct duo_node *node;
+	struct rvcm_ep *ep;         /* NULL: closed */
+	struct rvcm_peer *peers[2]; /* the other node's endpoints, if it knows them */
+	uint32_t received;
+	uint32_t sent;   /* well */
+	uint32_t failed; /* with PEER_CLOSED */
+	uint32_t lost;   /* with CONNECTION_LOST */
+};
+
+struct duo_node {
+	struct duo *duo;
+	struct rvcm_dev *dev;
+	struct rvcm_engine *engine;
+	struct duo_end ends[2];
+};
+
+struct duo {
+	struct sim_net *net;
+	struct duo_node nodes[2];
+	bool placed; /* a send is through when it is at the peer, not when it was handed over */
+	char bytes[600];
+};
+
+/* So many endpoints in each node. */
+void duo_open(struct duo *w, int n_first, int n_second, bool placed);
+/* Those of the second node first. */
+void duo_close(struct duo *w);
+
+/* Both look once. Returns when one is to look again, within a millisecond. */
+uint64_t duo_look(struct duo *w);
+/* The same, and the next event. */
+void duo_turn(struct duo *w);
+void duo_pass(struct duo *w, uint64_t ns);
+
+/* It can send to that endpoint of the other node. */
+void duo_know(struct duo_end *end, int index);
+void duo_send(struct duo_end *from, int to, size_t bytes, uint32_t flags);
+/* Node 0's first endpoint sends to that one of node 1: how it ends is to be heard. */
+void duo_deliver(struct duo *w, int to);
+void duo_receive(struct duo_end *at);
+/* In order; nothing if it is closed. */
+void duo_end_close(struct duo_end *end);
+
+#endif
