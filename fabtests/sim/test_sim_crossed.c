@@ -200,12 +200,64 @@ static void end_is_not_said_for_another_link_has_failed(void **state)
 	duo_close(w);
 }
 
+/* Only HELLO comes on the link that node 0 has opened; what is behind it does not. */
+static void silence_behind_hello(struct crossed *c)
+{
+	struct duo *w = &c->duo;
+
+	for (int i = 0; i < 100 && !c->other; i++) {
+		uint64_t end = sim_now(w->net) + SIM_MS;
+
+		duo_look(w);
+		while (!c->other && sim_step_by(w->net, end)) {
+			rvcm_engine_progress(w->nodes[1].engine);
+			sim_links_each(w->net, note_link, c);
+		}
+	}
+	assert_non_null(c->other);
+	sim_qp_silence(c->other);
+	duo_pass(w, 100 * SIM_MS);
+	assert_int_equal(w->nodes[0].ends[1].received, 1);
+	assert_int_equal(w->nodes[1].ends[1].received, 0);
+}
+
+/*
+ * It has not been able to say who it is on the link that is for what it says, and so says END on
+ * the other, of which it knows by the handshake only; and that is lost.
+ */
+static void only_who_shook_hands_is_told(void **state)
+{
+	struct crossed c;
+	struct duo *w = &c.duo;
+	struct duo_end *closing = &w->nodes[1].ends[1];
+
+	(void)state;
+	begin(&c, true);
+	silence_behind_hello(&c);
+	sim_qp_silence(c.own);
+	for (int i = 0; i < 20; i++) /* more than a window */
+		duo_send(&w->nodes[1].ends[0], 1, 1, RVCM_EP_INJECT);
+	duo_send(closing, 0, 1, 0);
+	duo_pass(w, 10 * SIM_MS);
+	rvcm_ep_shutdown(closing->ep);
+	duo_pass(w, 10 * SIM_MS);
+	sim_qp_break(c.other);
+	duo_pass(w, 100 * SIM_MS);
+	assert_int_equal(sim_links_count(w->net, NULL, NULL), 1);
+	rvcm_ep_quiet(closing->ep);
+	duo_pass(w, 10 * SIM_MS);
+	assert_true(rvcm_ep_quiet(closing->ep));
+	sim_qp_heal(c.own);
+	duo_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(end_comes_late_on_another_link),
 		cmocka_unit_test(end_is_lost_with_another_link),
 		cmocka_unit_test(end_is_not_said_for_another_link_has_failed),
+		cmocka_unit_test(only_who_shook_hands_is_told),
 	};
 
 	return cmocka_run_group_tests_name("sim_crossed", tests, NULL, NULL);

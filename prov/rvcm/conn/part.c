@@ -154,6 +154,12 @@ void rvcm_part_freed(struct rvcm_path_full *path)
 	rvcm_list_add_tail(&path->end_conn->partings, &parting->node);
 }
 
+void rvcm_part_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
+{
+	if (path->leave != RVCM_PATH_STAYS && path->end_conn == lost)
+		path->leave = RVCM_PATH_GONE;
+}
+
 /* Those from our dst to the peer's src: are there any? If they have been answered: not any more. */
 static bool partings_of(struct rvcm_conn *conn, uint16_t src, uint16_t dst, bool answered)
 {

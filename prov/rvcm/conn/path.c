@@ -161,8 +161,7 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 {
 	path->tx = NULL;
 	path->pub.up = false;
-	if (path->leave != RVCM_PATH_STAYS && path->end_conn == lost)
-		path->leave = RVCM_PATH_GONE;
+	rvcm_part_cut(path, lost);
 	if (path->out == lost)
 		unbind(path);
 	if (path->in == lost) {
