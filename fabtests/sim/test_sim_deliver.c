@@ -129,6 +129,42 @@ static void taken_before_is_confirmed(void **state)
 	}
 }
 
+static uint64_t reads_of(const struct duo_node *node)
+{
+	struct rvcm_carrier_stats stats;
+
+	rvcm_carrier_stats(rvcm_engine_carrier(node->engine), &stats);
+	return stats.reads;
+}
+
+/*
+ * Who closes it does not look again for longer than closing may take. What it reads is over soon,
+ * and then END is said: so there is no reason to break the link, which another one uses.
+ */
+static void it_reads_and_is_not_looked_after(void **state)
+{
+	struct duo w;
+	struct duo_end *sender = &w.nodes[0].ends[0], *closing = &w.nodes[1].ends[0];
+
+	(void)state;
+	world_open(&w, 2);
+	duo_send(closing, 0, DUO_LENT, 0); /* and nobody fetches it */
+	duo_receive(closing);
+	duo_send(sender, 0, DUO_LENT, RVCM_EP_COMPLETION);
+	while (reads_of(&w.nodes[1]) == 0)
+		duo_turn(&w);
+	rvcm_ep_shutdown(closing->ep);
+	duo_pass(&w, 10 * SIM_S);
+	duo_end_close(closing);
+	duo_receive(&w.nodes[1].ends[1]);
+	duo_deliver(&w, 1);
+	duo_pass(&w, SIM_S);
+	assert_int_equal(sender->sent, 1);
+	assert_int_equal(sender->failed, 1);
+	assert_int_equal(sender->lost, 0);
+	duo_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +172,7 @@ int main(void)
 		cmocka_unit_test(its_process_goes_on),
 		cmocka_unit_test(others_are_confirmed),
 		cmocka_unit_test(taken_before_is_confirmed),
+		cmocka_unit_test(it_reads_and_is_not_looked_after),
 	};
 
 	return cmocka_run_group_tests_name("sim_deliver", tests, NULL, NULL);

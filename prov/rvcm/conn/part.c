@@ -118,6 +118,14 @@ void rvcm_part_leave(struct rvcm_path_full *path)
 	rvcm_part_owe(conn, RVCM_WIRE_END, path->slot->number, slot, path);
 }
 
+void rvcm_part_read(struct rvcm_path_full *path)
+{
+	const struct rvcm_slot *slot = path->slot;
+
+	if (path->reads == 0 && slot->closing && !slot->last && path->leave == RVCM_PATH_STAYS)
+		rvcm_part_leave(path);
+}
+
 void rvcm_part_lost(struct rvcm_conn *conn)
 {
 	struct rvcm_list *node;

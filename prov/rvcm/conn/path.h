@@ -216,6 +216,8 @@ void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 		   struct rvcm_path_full *path);
 /* The path's endpoint closes: say END, if anybody knows of it. */
 void rvcm_part_leave(struct rvcm_path_full *path);
+/* A read is done: if it closes and that was the last, say END, whoever may be looking. */
+void rvcm_part_read(struct rvcm_path_full *path);
 /* Nothing of the path is owed on any conn any more. */
 void rvcm_part_forget(struct rvcm_path_full *path);
 /* The conn has lost its link: nothing is owed there. */

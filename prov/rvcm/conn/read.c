@@ -81,6 +81,7 @@ static void finish(struct rvcm_read *read)
 	conn->reads_open--;
 	path->reads--;
 	carrier->attr.sink->read_done(carrier->attr.sink_ctx, &path->pub, cookie, status);
+	rvcm_part_read(path);
 	if (path->down_due && !rvcm_path_in_use(path))
 		rvcm_path_schedule(path);
 }
