@@ -230,6 +230,7 @@ struct rvcm_shake liar_shake(const struct liar *liar, enum rvcm_wire_role role)
 		.incarnation = liar->incarnation,
 		.epoch = liar->epoch,
 		.window = 4,
+		.slot = liar->slot,
 	};
 
 	return shake;

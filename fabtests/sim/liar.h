@@ -42,6 +42,7 @@ struct liar {
 	struct rvcm_wire_handshake request, reply;
 	uint8_t nonce[RVCM_WIRE_NONCE_BYTES];
 	uint32_t incarnation, epoch;
+	uint16_t slot;  /* the number of its endpoint */
 	uint32_t takes; /* bytes of a message, as its HELLO says */
 	enum rvcm_dev_event_type last;
 	enum rvcm_wire_reason reason;

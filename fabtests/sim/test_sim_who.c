@@ -34,6 +34,7 @@ static void process_open(struct process *p, bool crossed)
 	victim_open(&p->victim, 1);
 	liar_open(&p->linked, &p->victim);
 	liar_open(&p->other, &p->victim);
+	p->other.slot = HEIR;
 	liar_connect(&p->linked);
 	if (crossed) {
 		assert_int_equal(
@@ -77,6 +78,22 @@ static void say(struct process *p, enum rvcm_wire_kind kind, uint16_t number, ui
 	rvcm_le16_put(words.body.port, p->other.name.port);
 	liar_say(&p->linked, &words, sizeof(words.frame) + (named ? sizeof(words.body) : 0));
 	pass(p, 10 * SIM_MS);
+}
+
+static void say_by(struct liar *liar, struct rvcm_wire_frame frame)
+{
+	liar_say(liar, &frame, sizeof(frame));
+}
+
+/* Until it is closed; begin: it is not closing yet. */
+static void close_slot(struct process *p, uint16_t slot, bool begin)
+{
+	if (begin)
+		rvcm_carrier_unlisten(p->victim.carrier, slot);
+	for (int i = 0; !rvcm_carrier_quiet(p->victim.carrier, slot); i++) {
+		pass(p, SIM_MS);
+		assert_true(i < 5000);
+	}
 }
 
 /* The victim calls the other endpoint, and hears that its process is linked. */
@@ -218,7 +235,6 @@ static void the_answer_is_where_all_is_said(void **state)
 {
 	for (int heard = 0; heard < 2; heard++) {
 		struct process p;
-		struct rvcm_wire_frame f;
 		uint32_t frames;
 
 		(void)state;
@@ -228,9 +244,8 @@ static void the_answer_is_where_all_is_said(void **state)
 		assert_int_equal(p.linked.frames, frames);
 		assert_heard(&p.other, RVCM_WIRE_HERE, OURS, FORMER);
 		if (heard) {
-			f = liar_frame(RVCM_WIRE_ACK, 0, ack(&p.other));
 			liar_take_hello(&p.other);
-			liar_say(&p.other, &f, sizeof(f));
+			say_by(&p.other, liar_frame(RVCM_WIRE_ACK, 0, ack(&p.other)));
 		}
 		liar_hang_up(&p.other);
 		pass(&p, 100 * SIM_MS);
@@ -261,6 +276,32 @@ static void the_answer_that_was_owed_is_said_elsewhere(void **state)
 	process_close(&p);
 }
 
+/* It has called before, and its END waits for credit, behind what it has said. */
+static void who_closes_ends_where_it_has_spoken(void **state)
+{
+	struct rvcm_addr second = { 0 };
+	struct process p;
+
+	(void)state;
+	process_open(&p, true);
+	assert_int_equal(rvcm_carrier_listen(p.victim.carrier, OURS + 1, &second), 0);
+	while (rvcm_path_reserve(p.victim.path, 16))
+		rvcm_path_commit(p.victim.path, 16, RVCM_PATH_NOW);
+	rvcm_carrier_unlisten(p.victim.carrier, OURS);
+	pass(&p, 10 * SIM_MS);
+	say(&p, RVCM_WIRE_WHO, HEIR, OURS);
+	assert_int_not_equal(rvcm_le16_get(p.linked.heard.dst_slot), HEIR);
+	assert_heard(&p.other, RVCM_WIRE_DATA, OURS, HEIR);
+	liar_take_hello(&p.other);
+	say_by(&p.other, liar_frame(RVCM_WIRE_ACK, 0, ack(&p.other)));
+	assert_heard(&p.other, RVCM_WIRE_END, OURS, HEIR);
+	say_by(&p.other, liar_frame(RVCM_WIRE_ENDED, 0, ack(&p.other)));
+	close_slot(&p, OURS, false);
+	assert_int_equal(rvcm_carrier_listen(p.victim.carrier, OURS, &p.victim.name), 0);
+	close_slot(&p, OURS + 1, true);
+	process_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +313,7 @@ int main(void)
 		cmocka_unit_test(who_is_open_is_here),
 		cmocka_unit_test(the_answer_is_where_all_is_said),
 		cmocka_unit_test(the_answer_that_was_owed_is_said_elsewhere),
+		cmocka_unit_test(who_closes_ends_where_it_has_spoken),
 	};
 
 	return cmocka_run_group_tests_name("sim_who", tests, NULL, NULL);

@@ -243,27 +243,39 @@ static const struct rvcm_conn *under_way_on(struct rvcm_conn *conn,
 	return NULL;
 }
 
+/* It closes, and is yet to say END to src, where it has said what comes before. */
+static bool is_to_say_end(const struct rvcm_path_full *path, const struct rvcm_conn *conn,
+			  uint16_t src)
+{
+	return says_end_to(path, conn, src) &&
+	       (path->leave == RVCM_PATH_STAYS || path->leave == RVCM_PATH_LEAVING);
+}
+
+static void say_end(struct rvcm_conn *conn, const struct rvcm_path_full *path, uint16_t src,
+		    uint16_t dst)
+{
+	const struct rvcm_conn *end_conn = under_way_on(conn, path, src, dst);
+
+	if (end_conn)
+		rvcm_confirm_later(conn, src, dst, end_conn);
+	else
+		rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
+}
+
 void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 		      const struct rvcm_addr *name)
 {
 	struct rvcm_slot *slot = slot_of(conn->carrier, dst);
 	struct rvcm_path_full *path = slot ? rvcm_path_find(slot, name) : NULL;
-	const struct rvcm_conn *end_conn;
 
-	/* It closes, and is yet to say END, where it has said what comes before. */
-	if (path && says_end_to(path, conn, src) &&
-	    (path->leave == RVCM_PATH_STAYS || path->leave == RVCM_PATH_LEAVING)) {
+	if (path && is_to_say_end(path, conn, src)) {
 		rvcm_path_hear(path, conn, src, false);
 		return;
 	}
 	/* What comes is not for what has ended. (Reads there are only if BYE is what is said.) */
 	if (path && path->in == conn && path->reads == 0)
 		rvcm_path_unhear(path);
-	end_conn = under_way_on(conn, path, src, dst);
-	if (end_conn)
-		rvcm_confirm_later(conn, src, dst, end_conn);
-	else
-		rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
+	say_end(conn, path, src, dst);
 }
 
 static bool leads_to(const struct rvcm_conn *conn, uint16_t number, const struct rvcm_conn *to,
@@ -288,6 +300,14 @@ static struct rvcm_path_full *find(struct rvcm_conn *conn, uint16_t src, uint16_
 			return path;
 	}
 	return NULL;
+}
+
+void rvcm_part_refuse_number(struct rvcm_conn *conn, uint16_t src, uint16_t dst)
+{
+	struct rvcm_path_full *path = find(conn, src, dst);
+
+	if (!path || !is_to_say_end(path, conn, src))
+		say_end(conn, path, src, dst);
 }
 
 /* Nobody is reached under that number any more. */

@@ -229,6 +229,8 @@ void rvcm_part_freed(struct rvcm_path_full *path);
 /* PATH of that name, from src to dst, which is not open. */
 void rvcm_part_refuse(struct rvcm_conn *conn, uint16_t src, uint16_t dst,
 		      const struct rvcm_addr *name);
+/* WHO of src, for dst, which is not open: it hears END, unless it will anyway. */
+void rvcm_part_refuse_number(struct rvcm_conn *conn, uint16_t src, uint16_t dst);
 /* The frames; NULL. */
 const char *rvcm_part_end(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
 			  size_t bytes);

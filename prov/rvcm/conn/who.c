@@ -28,7 +28,7 @@ const char *rvcm_who_asked(struct rvcm_conn *conn, const struct rvcm_wire_frame 
 
 	(void)bytes;
 	if (!rvcm_slot_of(conn->carrier, dst)) {
-		rvcm_part_owe(conn, RVCM_WIRE_END, dst, src, NULL);
+		rvcm_part_refuse_number(conn, src, dst);
 		return NULL;
 	}
 	out->is_out = true; /* what others say later is to come later */
