@@ -302,6 +302,28 @@ static void who_closes_ends_where_it_has_spoken(void **state)
 	process_close(&p);
 }
 
+/* It has been called, and not more: the END goes where it was. That is lost when it was refused. */
+static void who_closes_outlives_a_link(void **state)
+{
+	struct rvcm_addr second = { 0 };
+	struct process p;
+
+	(void)state;
+	process_open(&p, false);
+	assert_int_equal(rvcm_carrier_listen(p.victim.carrier, OURS + 1, &second), 0);
+	say(&p, RVCM_WIRE_PATH, HEIR, OURS);
+	rvcm_carrier_unlisten(p.victim.carrier, OURS);
+	pass(&p, 10 * SIM_MS);
+	assert_heard(&p.linked, RVCM_WIRE_END, OURS, HEIR);
+	say(&p, RVCM_WIRE_PATH, HEIR, OURS);
+	liar_hang_up(&p.linked);
+	pass(&p, 100 * SIM_MS);
+	close_slot(&p, OURS, false);
+	assert_int_equal(rvcm_carrier_listen(p.victim.carrier, OURS, &p.victim.name), 0);
+	close_slot(&p, OURS + 1, true);
+	process_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +336,7 @@ int main(void)
 		cmocka_unit_test(the_answer_is_where_all_is_said),
 		cmocka_unit_test(the_answer_that_was_owed_is_said_elsewhere),
 		cmocka_unit_test(who_closes_ends_where_it_has_spoken),
+		cmocka_unit_test(who_closes_outlives_a_link),
 	};
 
 	return cmocka_run_group_tests_name("sim_who", tests, NULL, NULL);

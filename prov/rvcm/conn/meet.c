@@ -297,7 +297,6 @@ static void lose_path(struct rvcm_path_full *path, struct rvcm_conn *lost,
 	/* Nothing came there; had anything been sent, the peer would see to the rest. */
 	if (path->in == lost && path->implied && !path->placing) {
 		rvcm_path_unhear(path);
-		rvcm_part_cut(path, lost);
 		return;
 	}
 	/* The peer may read our memory over it, and go on sending: it may not know of what is lost.

@@ -126,17 +126,32 @@ void rvcm_part_read(struct rvcm_path_full *path)
 		rvcm_part_leave(path);
 }
 
+/* Who said END there has nobody to wait for. (The path may not be the conn's any more.) */
+static void let_leave(const struct rvcm_slot *slot, const struct rvcm_conn *lost)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &slot->paths) {
+		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_slot);
+
+		if (path->leave != RVCM_PATH_STAYS && path->end_conn == lost)
+			path->leave = RVCM_PATH_GONE;
+	}
+}
+
 void rvcm_part_lost(struct rvcm_conn *conn)
 {
+	const struct rvcm_carrier *carrier = conn->carrier;
 	struct rvcm_list *node;
 
+	for (uint16_t i = 0; i < carrier->slots_end; i++)
+		if (carrier->slots[i] && carrier->slots[i]->closing)
+			let_leave(carrier->slots[i], conn);
 	while ((node = rvcm_list_pop(&conn->enders)))
 		rvcm_list_entry(node, struct rvcm_path_full, of_ended)->ended_conn = NULL;
 	while ((node = rvcm_list_pop(&conn->owed))) {
 		struct rvcm_owed *owed = rvcm_list_entry(node, struct rvcm_owed, node);
 
-		if (owed->path)
-			owed->path->leave = RVCM_PATH_GONE;
 		if (owed->kind == RVCM_WIRE_HERE)
 			rvcm_who_say_elsewhere(conn, owed);
 		rvcm_mem_free(owed);
@@ -160,12 +175,6 @@ void rvcm_part_freed(struct rvcm_path_full *path)
 	parting->src = path->out_slot;
 	parting->dst = path->slot->number;
 	rvcm_list_add_tail(&path->end_conn->partings, &parting->node);
-}
-
-void rvcm_part_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
-{
-	if (path->leave != RVCM_PATH_STAYS && path->end_conn == lost)
-		path->leave = RVCM_PATH_GONE;
 }
 
 /* Those from our dst to the peer's src: are there any? If they have been answered: not any more. */

@@ -161,7 +161,6 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 {
 	path->tx = NULL;
 	path->pub.up = false;
-	rvcm_part_cut(path, lost);
 	if (path->out == lost)
 		unbind(path);
 	if (path->in == lost) {

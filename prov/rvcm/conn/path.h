@@ -222,8 +222,6 @@ void rvcm_part_read(struct rvcm_path_full *path);
 void rvcm_part_forget(struct rvcm_path_full *path);
 /* The conn has lost its link: nothing is owed there. */
 void rvcm_part_lost(struct rvcm_conn *conn);
-/* If the path's END was said on the conn, which is lost, nobody answers it. */
-void rvcm_part_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost);
 /* The path is freed, and its END not answered, perhaps. */
 void rvcm_part_freed(struct rvcm_path_full *path);
 /* PATH of that name, from src to dst, which is not open. */
