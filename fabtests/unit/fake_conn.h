@@ -33,6 +33,7 @@ struct fake_net {
 	enum rvcm_status fail_read; /* how reads end, if not OK */
 	int fail_reg;               /* what mr_reg returns, if not 0 */
 	int fail_post;              /* what rvcm_path_read returns, if not 0 */
+	uint32_t posts_before;      /* reads that are posted nevertheless */
 	bool finish_reads;          /* reads in flight end well when the link breaks */
 	enum rvcm_status cut_read;  /* or with this; 0 = FLUSHED, while the conn still seems up */
 	bool fail_reserve;          /* no credit at all */

@@ -121,12 +121,15 @@ void rvcm_path_dropped(struct rvcm_path *pub)
 int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 {
 	struct fake_conn *conn = fake_conn_of(pub);
+	struct fake_net *net = conn->carrier->net;
 	struct read *read;
 
 	if (!pub->up || conn->faulted || conn->down_due)
 		return -ENOTCONN;
-	if (conn->carrier->net->fail_post)
-		return conn->carrier->net->fail_post;
+	if (net->fail_post && net->posts_before == 0)
+		return net->fail_post;
+	if (net->posts_before)
+		net->posts_before--;
 	read = calloc(1, sizeof(*read));
 	read->op = *op;
 	rvcm_list_add_tail(&conn->reads, &read->node);

@@ -312,6 +312,40 @@ static void what_cannot_be_registered_ends(void **state)
 	world_close(w);
 }
 
+/*
+ * Nothing was ever sent there, so the path is not up, and no reason for it to go down. (A link that
+ * fails ends reads with an error.)
+ */
+static void what_cannot_be_read_ends_where_nothing_is_sent(void **state)
+{
+	struct world *w = open_world(NULL);
+	char out[1000], in[1000];
+	struct rvcm_ep_iov to[2] = { { in, 500 }, { in + 500, 500 } };
+	struct rvcm_ep_rx rx = {
+		.source = ANY, .iov = to, .n_iov = 2, .flags = TAGGED | DONE, .op_context = CTX(2)
+	};
+	struct rvcm_path *path;
+
+	(void)state;
+	w->net.hold_reads = true;
+	w->net.fail_post = -ENOMEM;
+	w->net.posts_before = 1;
+	rx.tag = 1;
+	assert_int_equal(rvcm_ep_recv(w->nodes[1].ep, &rx), 0);
+	assert_int_equal(world_send(w, 0, 1, out, 1000, 1, TAGGED, CTX(1)), 0);
+	world_run(w);
+	world_none(w, 1);
+	path = world_conn(w, 1, 0);
+	path->up = false;
+	w->net.hold_reads = false;
+	rvcm_engine_progress(w->nodes[1].engine);
+	path->up = true; /* for what it has to say now */
+	world_run(w);
+	world_expect(w, 1, CTX(2), RVCM_STATUS_NO_MEMORY, 0);
+	world_expect(w, 0, CTX(1), RVCM_STATUS_REMOTE_OP, 0);
+	world_close(w);
+}
+
 /* -- at random ---------------------------------------------------------------------------- */
 
 #define SLOTS  40
@@ -490,6 +524,7 @@ int main(void)
 		cmocka_unit_test(a_receive_that_waits_for_its_fin_outlives_the_link),
 		cmocka_unit_test(a_read_that_fails_ends_both_operations),
 		cmocka_unit_test(what_cannot_be_registered_ends),
+		cmocka_unit_test(what_cannot_be_read_ends_where_nothing_is_sent),
 		cmocka_unit_test(random_traffic_arrives_in_order),
 	};
 

@@ -199,7 +199,8 @@ void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_me
 
 /*
  * A read that fails because its link does is not the end yet: down follows and knows why. What the
- * link survived (the peer's memory cannot be read) ends the receive here.
+ * link survived (the peer's memory cannot be read, or another piece could not be asked for) ends
+ * the receive here.
  */
 void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
 {
@@ -210,7 +211,9 @@ void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
 	recv->reads--;
 	if (recv->status == RVCM_STATUS_OK || status == RVCM_STATUS_FLUSHED)
 		recv->status = status;
-	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path || !path->up;
+	/* Where nothing is sent the path is never up. But a link that fails fails reads. */
+	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path ||
+		      (status != RVCM_STATUS_OK && !path->up);
 	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
 		finish(recv);
 }
