@@ -133,19 +133,32 @@ static bool same_ip(const struct rvcm_addr *a, const struct rvcm_addr *b)
 	return a->family == b->family && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
 }
 
-/* A dead device is found only if none took its address over. */
+/*
+ * A dead device is found only if none took its address over. Where several live ones share it, as
+ * those of the processes of a host do: who listens on the port.
+ */
 struct sim_dev *sim_dev_find(struct sim_net *net, const struct rvcm_addr *addr)
 {
-	struct sim_dev *dead = NULL;
+	struct sim_dev *dead = NULL, *idle = NULL;
 
 	for (struct sim_dev *dev = net->devs; dev; dev = dev->next) {
 		if (!same_ip(&dev->base.attr.addr, addr))
 			continue;
-		if (!dev->dead)
+		if (!dev->dead && sim_dev_listener(dev, addr))
 			return dev;
-		dead = dev;
+		if (dev->dead)
+			dead = dev;
+		else if (!idle)
+			idle = dev;
 	}
-	return dead;
+	return idle ? idle : dead;
+}
+
+bool sim_dev_port_taken(struct sim_net *net, const struct rvcm_addr *addr)
+{
+	struct sim_dev *dev = sim_dev_find(net, addr);
+
+	return dev && !dev->dead && sim_dev_listener(dev, addr);
 }
 
 struct sim_listener *sim_dev_listener(struct sim_dev *dev, const struct rvcm_addr *addr)

@@ -33,6 +33,7 @@ struct plan plan_of(uint64_t seed)
 	plan.lulls = seed & 8;
 	plan.sleepy = seed / 16 & 1;
 	plan.churn = plan.closes && !plan.faults && !plan.deaths && seed & 8;
+	plan.moves = plan.churn && seed / 32 % 3 == 0;
 	plan.end = seed % 23 == 0 ? PLAN_ABANDON : PLAN_DRAIN;
 	return plan;
 }
@@ -132,6 +133,8 @@ static void close_or_reopen(struct run *r, struct world_ep *ep)
 		r->closing--;
 		r->sums->closes++;
 	} else if (ep->life + 1 < WORLD_LIVES_MAX) {
+		if (r->plan->moves)
+			ep->engine = r->w->engines[world_below(r->w, (uint64_t)r->w->n_engines)];
 		world_ep_reopen(ep);
 	}
 }
@@ -409,7 +412,9 @@ void plan_run(const struct plan *plan, struct plan_sums *sums)
 		conf.garble_ppm = 0;
 		conf.retry_timeout_ns = 30 * SIM_S; /* lulls may add up */
 	}
-	r.w = world_open(&conf, plan->churn);
+	r.w = world_open(&conf, !plan->churn  ? WORLD_STAYS
+				: plan->moves ? WORLD_MOVES
+					      : WORLD_COMES);
 	if (plan->churn) {
 		r.w->meanwhile = meanwhile;
 		r.w->meanwhile_ctx = &r;

@@ -18,6 +18,7 @@ struct plan {
 	bool deaths; /* the same, and processes die and come back */
 	bool churn; /* some endpoints close, and are opened again, while others talk: world.n_stable
 		     */
+	bool moves; /* churn: and they are opened in any process of their host */
 	bool lulls; /* threads, peers and links fall silent for a while */
 	bool sleepy; /* world.sleepy */
 	int steps;

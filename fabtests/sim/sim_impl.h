@@ -527,6 +527,8 @@ bool sim_dev_live(struct sim_dev *dev, const struct sim_shell *shell);
 /* Counts a resource call; 0, or the error it shall return. */
 int sim_dev_call(struct sim_dev *dev);
 struct sim_dev *sim_dev_find(struct sim_net *net, const struct rvcm_addr *addr);
+/* Does any live device of that address listen on that port? */
+bool sim_dev_port_taken(struct sim_net *net, const struct rvcm_addr *addr);
 struct sim_listener *sim_dev_listener(struct sim_dev *dev, const struct rvcm_addr *addr);
 
 #endif

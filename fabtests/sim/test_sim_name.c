@@ -236,9 +236,11 @@ static void a_promise_is_forgotten_when_the_name_passes_on(void **state)
 	liar_claim(&n.present, PRESENT, 1);
 	liar_hello(&n.present, true);
 	liar_data(&n.present, 0);
+	post_frame(&other, RVCM_WIRE_END, 1, 1);
+	liar_pass(&other, 20 * SIM_MS);
 	assert_int_equal(n.victim.received, 1);
 	assert_int_equal(n.victim.downs, 1);
-	assert_int_equal(n.victim.cause.status, RVCM_STATUS_PEER_RESTARTED);
+	assert_int_equal(n.victim.cause.status, RVCM_STATUS_PEER_CLOSED);
 	depart(&n.present, SAYS_BYE);
 	assert_int_equal(n.victim.downs, 2);
 	liar_data(&n.former, 0);
@@ -329,12 +331,77 @@ static void a_handshake_does_not_overtake_what_is_kept(void **state)
 	n.victim.lazy = false;
 	liar_pass(&n.present, 20 * SIM_MS);
 	assert_int_equal(n.victim.received, 2);
+	assert_int_equal(n.victim.downs, 1);
+	post_frame(&n.former, RVCM_WIRE_END, 3, 1);
+	liar_pass(&n.former, 20 * SIM_MS);
 	assert_int_equal(n.victim.downs, 2);
-	assert_int_equal(n.victim.cause.status, RVCM_STATUS_PEER_RESTARTED);
 	liar_data(&n.present, 0);
 	assert_int_equal(n.victim.received, 3);
 	assert_int_equal(n.victim.downs, 2);
 	memory_close(&m, &n.victim, &n.former);
+	names_close(&n);
+}
+
+/* The former has said something, and its process is asked whether its endpoint is there still. */
+static void names_meet(struct names *n)
+{
+	names_open(n);
+	liar_claim(&n->former, FORMER, 1);
+	liar_hello(&n->former, true);
+	liar_data(&n->former, 0);
+	assert_int_equal(n->victim.received, 1);
+}
+
+/* The name comes with PATH, or by handshake; either way the former is heard to its end. */
+static void who_has_it_later_waits_for_the_end_of_who_had_it(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2 * (VANISHES + 1); i++) {
+		enum departure how = (enum departure)(i / 2);
+		bool by_path = i % 2;
+		struct names n;
+
+		names_meet(&n);
+		if (!by_path)
+			n.present.name = n.former.name;
+		liar_claim(&n.present, PRESENT, 1);
+		liar_hello(&n.present, true);
+		if (by_path)
+			post_path(&n.present, 0, 88, &n.former.name);
+		post_frame(&n.present, RVCM_WIRE_DATA, by_path, by_path ? 88 : 0);
+		liar_pass(&n.present, 20 * SIM_MS);
+		liar_pass(&n.former, 20 * SIM_MS);
+		assert_int_equal(n.victim.received, 1);
+		assert_int_equal(n.former.heard.kind, RVCM_WIRE_WHO);
+		depart(&n.former, how);
+		assert_int_equal(n.victim.downs, 1);
+		assert_int_equal(n.victim.received, 2);
+		names_close(&n);
+	}
+}
+
+/* We knew it, but it has not said anything, or not introduced itself. */
+static void who_had_it_introduces_itself_late(void **state)
+{
+	struct names n;
+
+	(void)state;
+	names_open(&n);
+	liar_claim(&n.former, FORMER, 1);
+	liar_hello(&n.former, true);
+	liar_claim(&n.present, PRESENT, 1);
+	liar_hello(&n.present, true);
+	post_path(&n.present, 0, 88, &n.former.name);
+	post_frame(&n.present, RVCM_WIRE_DATA, 1, 88);
+	liar_pass(&n.present, 20 * SIM_MS);
+	post_path(&n.former, 0, 0, &n.former.name);
+	post_frame(&n.former, RVCM_WIRE_DATA, 1, 0);
+	liar_pass(&n.former, 20 * SIM_MS);
+	assert_int_equal(n.victim.received, 1);
+	post_frame(&n.former, RVCM_WIRE_END, 2, 0);
+	liar_pass(&n.former, 20 * SIM_MS);
+	assert_int_equal(n.victim.downs, 1);
+	assert_int_equal(n.victim.received, 2);
 	names_close(&n);
 }
 
@@ -347,6 +414,8 @@ int main(void)
 		cmocka_unit_test(or_whose_newer_link_is_about_to_be_taken),
 		cmocka_unit_test(a_promise_is_forgotten_when_the_name_passes_on),
 		cmocka_unit_test(a_handshake_does_not_overtake_what_is_kept),
+		cmocka_unit_test(who_has_it_later_waits_for_the_end_of_who_had_it),
+		cmocka_unit_test(who_had_it_introduces_itself_late),
 	};
 
 	return cmocka_run_group_tests_name("sim_name", tests, NULL, NULL);

@@ -121,6 +121,25 @@ static void who_stays_is_not_harmed_by_who_goes(void **state)
 	assert_true(sums.closes > 24 * 8);
 }
 
+static void run_moves(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed,
+			     .steps = 400,
+			     .closes = true,
+			     .churn = true,
+			     .moves = true,
+			     .lulls = seed & 2,
+			     .unkind = seed & 1 });
+}
+
+static void who_stays_is_not_harmed_by_names_that_move(void **state)
+{
+	(void)state;
+	sums = (struct plan_sums) { 0 };
+	seeds_each(24, run_moves);
+	assert_true(sums.closes > 24 * 8);
+}
+
 static void run_abandoned(uint64_t seed)
 {
 	run(&(struct plan) { .seed = seed, .steps = 200, .end = PLAN_ABANDON, .unkind = seed & 1 });
@@ -157,6 +176,7 @@ int main(int argc, char **argv)
 		SEEDED(the_dead_are_missed_by_nobody_else),
 		SEEDED(an_orderly_close_loses_nothing),
 		SEEDED(who_stays_is_not_harmed_by_who_goes),
+		SEEDED(who_stays_is_not_harmed_by_names_that_move),
 		SEEDED(all_close_with_everything_pending),
 		SEEDED(any_schedule),
 	};

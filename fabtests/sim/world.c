@@ -125,9 +125,9 @@ static void learn_peers(struct world_ep *ep)
 			rvcm_ep_peer(ep->ep, &w->eps[i].name, 100 + (uint64_t)i, &ep->peers[i]), 0);
 }
 
-static void populate(struct world *w, uint64_t seed, bool churn)
+static void populate(struct world *w, uint64_t seed, enum world_churn churn)
 {
-	if (churn) {
+	if (churn != WORLD_STAYS) {
 		w->n_engines = 2 + (int)(seed % 2);
 		w->n_eps = w->n_engines * (w->n_engines == 2 ? 4 : 2);
 		w->n_stable = w->n_eps / 2;
@@ -137,7 +137,7 @@ static void populate(struct world *w, uint64_t seed, bool churn)
 	}
 }
 
-struct world *world_open(const struct sim_conf *conf, bool churn)
+struct world *world_open(const struct sim_conf *conf, enum world_churn churn)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t seed = conf->seed;
@@ -148,8 +148,11 @@ struct world *world_open(const struct sim_conf *conf, bool churn)
 	rvcm_list_init(&w->old);
 	w->receives_max = world_below(w, 5) < 2 ? 40 : 3;
 	populate(w, seed, churn);
-	for (int i = 0; i < w->n_engines; i++)
+	for (int i = 0; i < w->n_engines; i++) {
 		w->engines[i] = engine_open(w, i);
+		if (churn == WORLD_MOVES && i + 1 < w->n_engines)
+			w->dev_addrs[i + 1][0] = w->dev_addrs[0][0];
+	}
 	for (int i = 0; i < w->n_eps; i++) {
 		w->eps[i].world = w;
 		w->eps[i].index = i;

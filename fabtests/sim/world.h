@@ -130,10 +130,16 @@ static inline uint64_t world_below(struct world *w, uint64_t n)
 /* -- world.c -- */
 
 /*
- * What varies from world to world comes from the seed, which is conf's. churn: every process has
- * stable endpoints, and others.
+ * What varies from world to world comes from the seed, which is conf's. Where endpoints come and go
+ * every process has others, that stay.
  */
-struct world *world_open(const struct sim_conf *conf, bool churn);
+enum world_churn {
+	WORLD_STAYS,
+	WORLD_COMES, /* and goes */
+	WORLD_MOVES, /* the same, on one host: they can come back in another process */
+};
+
+struct world *world_open(const struct sim_conf *conf, enum world_churn churn);
 
 /* Endpoints that are still open are closed first. */
 void world_close(struct world *w);

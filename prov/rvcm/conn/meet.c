@@ -166,31 +166,48 @@ static void give_up(struct rvcm_conn *conn)
 }
 
 /*
+ * Another process has the name. If the former one lives it says END of its endpoint, behind all
+ * that it has said; if it is dead its link will be lost, as soon as something is sent there. So it
+ * is asked, and one of both is waited for. False: there is nobody to wait for.
+ */
+static bool ask_former(struct rvcm_path_full *path)
+{
+	struct rvcm_conn *former = path->in ? path->in : path->out;
+	uint16_t number = path->in ? path->in_slot : path->out_slot;
+
+	if (!path->in && !path->introduced)
+		return false;
+	if (!path->doubted)
+		rvcm_part_owe(former, RVCM_WIRE_WHO, path->slot->number, number, NULL);
+	path->doubted = true;
+	return true;
+}
+
+/*
  * The other endpoint begins anew, or is another one; so nobody reads for the former any more, and
  * it can go down. Not where the device uses memory of ours for it: then it does when that has
  * ended. Nor if the very same one begins anew on another conn: it has lost this one, where reads of
- * it may be on their way. Then the conns end first; as where another process has its name, for the
- * former may be dead: it never takes what is being sent, and reads of it may be on their way.
- * False: it is not down yet.
+ * it may be on their way. Then the conns end first. False: it is not down yet.
  */
 static bool begin_anew(struct rvcm_path_full *path, const struct rvcm_conn *on, uint16_t number)
 {
 	const struct rvcm_conn *old = path->in ? path->in : path->out;
 	uint16_t old_number = path->in ? path->in_slot : path->out_slot;
 	bool restarted = old->incarnation != on->incarnation;
-	bool lost = path->in && path->in != on && agrees(path->in, path->in_slot, on, number);
 	enum rvcm_status status = RVCM_STATUS_CONNECTION_LOST;
 	struct rvcm_conn_cause cause;
 
-	if (restarted)
-		status = RVCM_STATUS_PEER_RESTARTED;
-	else if (old_number != number)
-		status = RVCM_STATUS_PEER_CLOSED;
-	if (lost || (restarted && (rvcm_path_in_use(path) || path->pub.exposed))) {
+	if (path->in && path->in != on && agrees(path->in, path->in_slot, on, number)) {
 		give_up(path->in);
 		give_up(path->out);
 		return false;
 	}
+	if (restarted && ask_former(path))
+		return false;
+	if (restarted)
+		status = RVCM_STATUS_PEER_RESTARTED;
+	else if (old_number != number)
+		status = RVCM_STATUS_PEER_CLOSED;
 	if (rvcm_path_in_use(path)) {
 		rvcm_path_lose(path, status);
 		return false;
@@ -224,6 +241,31 @@ static bool may_be_late(const struct rvcm_path_full *path, const struct rvcm_con
 	return has && has->incarnation == conn->incarnation;
 }
 
+/* The PATH that the conn's handshake stands for. */
+struct told {
+	struct rvcm_wire_frame frame;
+	struct rvcm_wire_path body;
+};
+
+static struct told tell(const struct rvcm_conn *conn)
+{
+	struct told told = { .frame = { .kind = RVCM_WIRE_PATH } };
+
+	rvcm_le16_put(told.frame.src_slot, conn->peer_slot);
+	rvcm_le16_put(told.frame.dst_slot, conn->slot->number);
+	rvcm_addr_to_v6(&conn->peer, told.body.address);
+	rvcm_le16_put(told.body.port, conn->peer.port);
+	return told;
+}
+
+/* What it says comes when the path to the former has ended, as if PATH had told its name. */
+static void keep(struct rvcm_path_full *path, struct rvcm_conn *conn)
+{
+	struct told told = tell(conn);
+
+	rvcm_backlog_add(path, conn, &told.frame, sizeof(told.body));
+}
+
 static void meet_by_handshake(struct rvcm_conn *conn)
 {
 	struct rvcm_carrier *carrier = conn->carrier;
@@ -244,7 +286,7 @@ static void meet_by_handshake(struct rvcm_conn *conn)
 		return;
 	}
 	if (!is_same && !begin_anew(path, conn, conn->peer_slot)) {
-		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the old connection ends");
+		keep(path, conn);
 		return;
 	}
 	fresh = path->fresh;
@@ -450,10 +492,15 @@ static const char *introduced(struct rvcm_path_full *path, bool is_new, struct r
 /* Is the path another's still, whose use of memory has not ended, or did another come before? */
 static bool is_taken(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t src)
 {
-	if (path->down_due || (!path->hearing && !rvcm_list_empty(&path->backlog)))
+	bool free = agrees(path->out, path->out_slot, conn, src) && (!path->in || path->implied);
+
+	if (path->down_due)
 		return true;
-	return !(agrees(path->out, path->out_slot, conn, src) && (!path->in || path->implied)) &&
-	       !begin_anew(path, conn, src);
+	if (free && path->out) /* we have met it already, though it may be a former by now */
+		return false;
+	if (!path->hearing && !rvcm_list_empty(&path->backlog))
+		return true;
+	return !free && !begin_anew(path, conn, src);
 }
 
 static const char *on_path(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
@@ -491,10 +538,7 @@ static const char *on_path(struct rvcm_conn *conn, const struct rvcm_wire_frame 
 
 bool rvcm_meet_implied(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
 {
-	struct {
-		struct rvcm_wire_frame frame;
-		struct rvcm_wire_path body;
-	} path = { .frame = *frame };
+	struct told told = tell(conn);
 
 	if (!conn->unmet || rvcm_le16_get(frame->src_slot) != conn->peer_slot ||
 	    rvcm_le16_get(frame->dst_slot) != conn->slot->number)
@@ -503,10 +547,7 @@ bool rvcm_meet_implied(struct rvcm_conn *conn, const struct rvcm_wire_frame *fra
 	if (rvcm_path_is_outlived(rvcm_path_find(conn->slot, &conn->peer), conn->incarnation,
 				  conn->number))
 		return false;
-	path.frame.kind = RVCM_WIRE_PATH;
-	rvcm_addr_to_v6(&conn->peer, path.body.address);
-	rvcm_le16_put(path.body.port, conn->peer.port);
-	return on_path(conn, &path.frame, sizeof(path.body)) == NULL;
+	return on_path(conn, &told.frame, sizeof(told.body)) == NULL;
 }
 
 const char *rvcm_meet_frame(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,

@@ -207,6 +207,7 @@ void rvcm_path_hear(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->in_slot = peer_slot;
 	path->in_slots = rvcm_wire_slots_of(peer_slot, path->slot->number);
 	path->implied = implied;
+	path->doubted = false;
 	path->pub.read_dev = conn->dev;
 	rvcm_list_add_tail(&conn->ins, &path->of_in);
 	rvcm_hash_insert(&path->carrier->ins, &path->by_in, in_hash(conn, path->in_slots));
@@ -265,6 +266,7 @@ void rvcm_path_down(struct rvcm_path_full *path, const struct rvcm_conn_cause *c
 	path->waiting = false;
 	path->blocked = false;
 	path->down_due = false;
+	path->doubted = false;
 	rvcm_list_del(&path->wait);
 	answer_end(path);
 	rvcm_part_forget(path);

@@ -60,6 +60,7 @@ struct rvcm_path_full {
 	uint32_t reads; /* not done, from in */
 	uint32_t tails; /* not given back, on out */
 	bool placing;   /* in's device puts a message where the owner has said */
+	bool doubted;   /* its peer has been asked whether it is there still */
 	bool down_due;  /* down is owed, once none of these is under way */
 	/* And then ENDED, to that endpoint on that conn; NULL: it is lost, or nothing is owed. */
 	struct rvcm_conn *ended_conn;
