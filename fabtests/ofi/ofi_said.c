@@ -104,6 +104,11 @@ static int insert_many(void)
 	return fi_av_insertsym(node.av, "127.0.0.1", 1, "65535", 2, numbers, 0, NULL);
 }
 
+static int insert_no_ports(void)
+{
+	return fi_av_insertsym(node.av, "127.0.0.1", SIZE_MAX, "1000", 0, NULL, 0, NULL);
+}
+
 static int remove_none(void)
 {
 	fi_addr_t number = 12345;
@@ -255,6 +260,7 @@ static const struct {
 	{ insert_service, 0, "no-such-service" },
 	{ insert_no_service, -FI_EINVAL, "without a service" },
 	{ insert_many, -FI_EINVAL, "65535 and 2 ports" },
+	{ insert_no_ports, 0, NULL },
 	{ remove_none, -FI_EINVAL, "0x3039" },
 	{ av_type, -FI_EINVAL, "type 99" },
 	{ av_name, -FI_ENOSYS, "name" },

@@ -422,6 +422,33 @@ static void closing_drops_claims(void **state)
 	}
 }
 
+/* Anybody can be refused as often as he likes. */
+static void refusals_do_not_fill_the_log(void **state)
+{
+	static const uint8_t other_key[RVCM_CONN_KEY_BYTES] = "another job's";
+	struct rvcm_wire_handshake request;
+	struct rvcm_shake shake;
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	victim_open(&victim, 1);
+	liar_open(&liar, &victim);
+	shake = liar_shake(&liar, RVCM_WIRE_REQUEST);
+	rvcm_shake_encode(&shake, other_key, NULL, &request);
+	for (int i = 0; i < 6; i++) {
+		if (i == 5)
+			liar_pass(&liar, 10 * SIM_S);
+		liar_request(&liar, &request);
+		assert_int_equal(liar.reason, RVCM_WIRE_REASON_KEY);
+		liar_hang_up(&liar);
+		assert_int_equal(victim.warned.n, i < 5 ? 1 : 2);
+	}
+	assert_non_null(
+		strstr(victim.warned.text, "another job key (and 4 more like this before)"));
+	victim_close(&victim, &liar);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +466,7 @@ int main(void)
 		cmocka_unit_test(an_opener_is_told_why),
 		cmocka_unit_test(a_claim_is_waited_for),
 		cmocka_unit_test(closing_drops_claims),
+		cmocka_unit_test(refusals_do_not_fill_the_log),
 	};
 
 	return cmocka_run_group_tests_name("sim_claim", tests, NULL, NULL);

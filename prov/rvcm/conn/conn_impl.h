@@ -43,6 +43,7 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/stat.h"
+#include "base/throttle.h"
 #include "base/timer.h"
 #include "conn/buf.h"
 #include "conn/conn.h"
@@ -340,6 +341,7 @@ struct rvcm_carrier {
 	uint8_t openings[RVCM_CONN_SLOTS_MAX];        /* of each slot, under the control lock */
 	uint16_t slots_end;                           /* from here on no slot was ever used */
 	atomic_uint slots_open;
+	struct rvcm_throttle refusals[RVCM_WIRE_REASONS]; /* request.c's: lines that say so */
 
 	/* The data side's. */
 	struct rvcm_hash conns;  /* by slot and peer */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Judging a peer's request to connect: is it well-formed, of our job, and fresh? */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "conn/conn_impl.h"
+
+#define REFUSALS_NS 10000000000u
 
 static const char *reason_text(enum rvcm_wire_reason reason)
 {
@@ -138,21 +141,37 @@ static bool is_usual(enum rvcm_wire_reason reason)
 	       reason == RVCM_WIRE_REASON_BUSY;
 }
 
+/*
+ * Anybody who reaches the port may be refused as often as he likes: of each reason one line in a
+ * while is at warn level, and says how many were not.
+ */
+static void say_refused(struct rvcm_carrier *carrier, const struct rvcm_dev_event *ev,
+			enum rvcm_wire_reason reason)
+{
+	char from[RVCM_ADDR_STRLEN], more[48] = "";
+	uint32_t missed = 0;
+	bool loud = !is_usual(reason) &&
+		    rvcm_throttle_pass(&carrier->refusals[reason], rvcm_carrier_now(carrier),
+				       REFUSALS_NS, &missed);
+
+	if (missed)
+		snprintf(more, sizeof(more), " (and %u more like this before)", missed);
+	rvcm_log(loud ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL,
+		 "request from %s rejected: %s%s", rvcm_addr_format(&ev->peer, from, sizeof(from)),
+		 reason_text(reason), more);
+}
+
 void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_carrier *carrier = slot->carrier;
 	struct rvcm_contact *contact = NULL;
 	struct rvcm_shake shake;
 	enum rvcm_wire_reason reason = judge(slot, ev, &shake, &contact);
-	char from[RVCM_ADDR_STRLEN];
 
 	if (reason != RVCM_WIRE_REASON_NONE) {
-		bool usual = is_usual(reason);
-
-		rvcm_stat_add(&carrier->stats.rejects, !usual || reason == RVCM_WIRE_REASON_STALE);
-		rvcm_log(usual ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL,
-			 "request from %s rejected: %s",
-			 rvcm_addr_format(&ev->peer, from, sizeof(from)), reason_text(reason));
+		rvcm_stat_add(&carrier->stats.rejects,
+			      !is_usual(reason) || reason == RVCM_WIRE_REASON_STALE);
+		say_refused(carrier, ev, reason);
 		rvcm_request_reject(slot, dev, ev->req, reason, ev->private_data);
 		if (contact)
 			rvcm_contact_tidy(contact);

@@ -288,7 +288,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 				   "numeric addresses of the domain's format",
 				   node, service, svccnt);
 	rvcm_lock_acquire(&av->domain->lock);
-	for (size_t i = 0; i < nodecnt; i++) {
+	for (size_t i = 0; svccnt && i < nodecnt; i++) {
 		name = first;
 		ip_add(&name, i);
 		for (size_t j = 0; j < svccnt; j++, name.port++)
