@@ -380,6 +380,39 @@ static void who_has_it_later_waits_for_the_end_of_who_had_it(void **state)
 	}
 }
 
+/* Of two names; the loss of a link that has nothing to do with it changes nothing. */
+static void what_is_kept_outlives_another_link(void **state)
+{
+	struct rvcm_addr second;
+	struct names n;
+	struct liar other;
+
+	(void)state;
+	names_meet(&n);
+	second = n.former.name;
+	second.port++;
+	post_path(&n.former, 1, 1, &second);
+	liar_pass(&n.former, 20 * SIM_MS);
+	liar_open(&other, &n.victim);
+	liar_claim(&other, PRESENT + 1, 1);
+	liar_hello(&other, true);
+	liar_claim(&n.present, PRESENT, 1);
+	liar_hello(&n.present, true);
+	post_path(&n.present, 0, 88, &n.former.name);
+	post_path(&n.present, 1, 89, &second);
+	liar_pass(&n.present, 20 * SIM_MS);
+	liar_hang_up(&other);
+	liar_pass(&other, 20 * SIM_MS);
+	liar_hang_up(&n.former);
+	liar_pass(&n.former, 20 * SIM_MS);
+	post_frame(&n.present, RVCM_WIRE_DATA, 2, 88);
+	post_frame(&n.present, RVCM_WIRE_DATA, 3, 89);
+	liar_pass(&n.present, 20 * SIM_MS);
+	assert_int_equal(n.victim.received, 3);
+	liar_close(&other);
+	names_close(&n);
+}
+
 /* We knew it, but it has not said anything, or not introduced itself. */
 static void who_had_it_introduces_itself_late(void **state)
 {
@@ -415,6 +448,7 @@ int main(void)
 		cmocka_unit_test(a_promise_is_forgotten_when_the_name_passes_on),
 		cmocka_unit_test(a_handshake_does_not_overtake_what_is_kept),
 		cmocka_unit_test(who_has_it_later_waits_for_the_end_of_who_had_it),
+		cmocka_unit_test(what_is_kept_outlives_another_link),
 		cmocka_unit_test(who_had_it_introduces_itself_late),
 	};
 

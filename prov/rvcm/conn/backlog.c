@@ -70,6 +70,14 @@ struct rvcm_path_full *rvcm_backlog_of(struct rvcm_conn *conn, const struct rvcm
 	return NULL;
 }
 
+static void add(struct rvcm_list *list, struct rvcm_list *node, bool first)
+{
+	if (first)
+		rvcm_list_add_head(list, node);
+	else
+		rvcm_list_add_tail(list, node);
+}
+
 void rvcm_backlog_add(struct rvcm_path_full *path, struct rvcm_conn *conn,
 		      const struct rvcm_wire_frame *wire, size_t bytes)
 {
@@ -91,12 +99,10 @@ void rvcm_backlog_add(struct rvcm_path_full *path, struct rvcm_conn *conn,
 	frame->wire = *wire;
 	memcpy(frame->body, wire + 1, bytes);
 	rvcm_list_init(&frame->heir);
+	/* What is put back goes where it was: who walks the list comes by once. */
 	if (rvcm_list_empty(&path->backlog))
-		rvcm_list_add_tail(&carrier->backlogs, &path->of_backlogs);
-	if (path->hearing)
-		rvcm_list_add_head(&path->backlog, &frame->node);
-	else
-		rvcm_list_add_tail(&path->backlog, &frame->node);
+		add(&carrier->backlogs, &path->of_backlogs, path->hearing);
+	add(&path->backlog, &frame->node, path->hearing);
 	path->hearing = false;
 	if (wire->kind == RVCM_WIRE_PATH)
 		rvcm_list_add_tail(&path->heirs, &frame->heir);
