@@ -230,6 +230,21 @@ static void explain_none(enum rvcm_log_level level, const struct rvcm_params *pa
 		 list_names(devices, n, names));
 }
 
+/* Best first, as they are listed. */
+static void say_offered(const struct fi_info *info)
+{
+	char names[NAMES_MAX];
+	size_t used = 0;
+
+	for (; info && used < NAMES_MAX; info = info->next)
+		used += (size_t)snprintf(names + used, NAMES_MAX - used, "%s%s", used ? ", " : "",
+					 info->domain_attr->name);
+	rvcm_info(RVCM_LOG_FABRIC,
+		  "offered, those on the destination's network first, most programs take the "
+		  "first: %s",
+		  names);
+}
+
 static int answer_request(const struct request *req, const struct rvcm_params *params,
 			  struct fi_info **info)
 {
@@ -255,6 +270,7 @@ static int answer_request(const struct request *req, const struct rvcm_params *p
 		fi_freeinfo(answer.first);
 		return rc;
 	}
+	say_offered(answer.first);
 	*info = answer.first;
 	return 0;
 }

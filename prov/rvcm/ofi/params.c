@@ -105,8 +105,8 @@ static int read_size(const struct param *p, const char *text, size_t *value)
 	if (parse_size(text, value) && *value >= p->least && *value <= p->most)
 		return 0;
 	rvcm_warn(RVCM_LOG_CORE,
-		  "%s=%s: a number of %s from %zu to %zu, decimal or after 0x hexadecimal",
-		  variable(p, name), text, p->unit, p->least, p->most);
+		  "%s=%s: a number%s%s from %zu to %zu, decimal or after 0x hexadecimal",
+		  variable(p, name), text, *p->unit ? " of " : "", p->unit, p->least, p->most);
 	return -EINVAL;
 }
 
