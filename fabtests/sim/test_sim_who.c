@@ -324,6 +324,44 @@ static void who_closes_outlives_a_link(void **state)
 	process_close(&p);
 }
 
+/*
+ * It is on two links, of which one has told nothing but its handshake; a later process has the
+ * name, and the other link is lost. What was sent there is told of before the later one is heard.
+ */
+static void what_is_left_of_a_path_goes_down(void **state)
+{
+	struct liar later;
+	struct process p;
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_path body;
+	} words = { .frame = liar_frame(RVCM_WIRE_PATH, 0, 0) };
+
+	(void)state;
+	process_open(&p, true);
+	liar_take_hello(&p.other);
+	assert_int_equal(rvcm_path_get(p.victim.carrier, OURS, &p.linked.name, &p.victim.path), 0);
+	assert_null(rvcm_path_reserve(p.victim.path, 16));
+	pass(&p, 10 * SIM_MS);
+	assert_heard(&p.other, RVCM_WIRE_PATH, OURS, 0);
+	liar_open(&later, &p.victim);
+	later.slot = FORMER;
+	liar_claim(&later, p.linked.incarnation + 1, 1);
+	liar_hello(&later, true);
+	rvcm_le16_put(words.frame.src_slot, HEIR);
+	rvcm_addr_to_v6(&p.linked.name, words.body.address);
+	rvcm_le16_put(words.body.port, p.linked.name.port);
+	liar_say(&later, &words, sizeof(words));
+	pass(&p, 10 * SIM_MS);
+	assert_heard(&p.linked, RVCM_WIRE_WHO, OURS, 0);
+	assert_int_equal(p.victim.downs, 0);
+	liar_hang_up(&p.other);
+	pass(&p, 100 * SIM_MS);
+	assert_int_equal(p.victim.downs, 2); /* and that to the endpoint whose link it was */
+	liar_close(&later);
+	process_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +375,7 @@ int main(void)
 		cmocka_unit_test(the_answer_that_was_owed_is_said_elsewhere),
 		cmocka_unit_test(who_closes_ends_where_it_has_spoken),
 		cmocka_unit_test(who_closes_outlives_a_link),
+		cmocka_unit_test(what_is_left_of_a_path_goes_down),
 	};
 
 	return cmocka_run_group_tests_name("sim_who", tests, NULL, NULL);

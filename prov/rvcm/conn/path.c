@@ -167,6 +167,7 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 		path->placing = false;
 		rvcm_path_unhear(path);
 	}
+	path->implied = false; /* nothing takes the place of what is left: its end brings it down */
 }
 
 static uint8_t lead_bytes(const struct rvcm_conn *conn)
