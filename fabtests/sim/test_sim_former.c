@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "proto/proto.h"
-#include "sim/sim.h"
+#include "sim/env.h"
 
 #define ANY        RVCM_EP_SOURCE_NONE
 #define LONG_BYTES 600u /* announced, and read */
@@ -49,24 +49,6 @@ struct world {
 	char out[LONG_BYTES], in[LONG_BYTES];
 };
 
-static uint64_t env_now(void *ctx)
-{
-	return sim_now(((struct node *)ctx)->world->net);
-}
-
-static void env_random(void *ctx, void *buf, size_t bytes)
-{
-	struct rvcm_rng *rng = sim_net_rng(((struct node *)ctx)->world->net);
-
-	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)buf)[i] = (uint8_t)rvcm_rng_next(rng);
-}
-
-static void env_wake(void *ctx)
-{
-	(void)ctx;
-}
-
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	struct end *end = ctx;
@@ -102,7 +84,7 @@ static void node_open(struct node *node)
 			.connect_timeout_ns = 30 * SIM_S,
 			.linger_ns = 5 * SIM_S,
 			.rnr_timeout_ns = 60 * SIM_S,
-			.env = { env_now, env_random, env_wake, env_wake, node },
+			.env = sim_env(node->world->net),
 		},
 		.eager_bytes_max = 100,
 		.unexpected_bytes_max = 1 << 20,

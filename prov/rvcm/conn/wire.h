@@ -90,8 +90,7 @@ enum rvcm_wire_kind {
 	RVCM_WIRE_END = 8,   /* like DATA: src_slot has closed, nothing more of it comes */
 	RVCM_WIRE_ENDED = 9, /* like DATA: the answer to END, nothing of it is used any more */
 	RVCM_WIRE_WHO = 10,  /* like DATA: is dst_slot open? The answer is HERE, or END */
-	RVCM_WIRE_HERE =
-		11, /* like DATA: src_slot is; all that others said before was sent before */
+	RVCM_WIRE_HERE = 11, /* like DATA: src_slot is, behind all that others have said before */
 };
 
 /*
