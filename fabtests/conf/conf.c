@@ -37,6 +37,13 @@ const char *conf_node_name(void)
 	return node ? node : "127.0.0.1";
 }
 
+const char *conf_host_name(void)
+{
+	const char *name = getenv("FABTEST_HOST");
+
+	return name ? name : "localhost";
+}
+
 static bool listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);

@@ -7,8 +7,9 @@
  *   FABTEST_PROV="tcp;ofi_rxm" fabtests/conf/conf_msg
  *
  * Without FABTEST_PROV it is rvcm, as built here, on the loopback device. FABTEST_NODE is the
- * address to be at instead of 127.0.0.1; one with a colon makes it IPv6. FABTEST_LEFT_OUT names
- * tests that are not run, with blanks in between; "2:name" is meant for libfabric 2 alone.
+ * address to be at instead of 127.0.0.1; one with a colon makes it IPv6. FABTEST_HOST is a name of
+ * that address, instead of localhost. FABTEST_LEFT_OUT names tests that are not run, with blanks in
+ * between; "2:name" is meant for libfabric 2 alone.
  *
  * What another provider does not offer is skipped, which fi_getinfo or an error code tells, never
  * the provider's name; what it offers and gets wrong is listed in peers.txt, and left out by
@@ -40,6 +41,7 @@
 const char *conf_provider(void);
 bool conf_is_rvcm(void);
 const char *conf_node_name(void);
+const char *conf_host_name(void);
 
 /*
  * Run a table of tests as a program; returns the exit status. The same as

@@ -240,7 +240,7 @@ static void *open_and_close(void *arg)
 		struct fid_fabric *fabric;
 		struct fid_domain *domain;
 
-		if (fi_getinfo(CONF_VERSION, "127.0.0.1", NULL, FI_SOURCE, hints, &info) ||
+		if (fi_getinfo(CONF_VERSION, conf_node_name(), NULL, FI_SOURCE, hints, &info) ||
 		    fi_fabric(info->fabric_attr, &fabric, NULL)) {
 			*why = "fi_getinfo or fi_fabric failed";
 			fi_freeinfo(hints);
