@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pingpong: how long a message takes one way, by size, between two MPI ranks.
+ * pingpong [BYTES]: how long a message takes one way, by size, between two MPI ranks; up to this
+ * size, or 4 MiB.
  *
  * Each line is the median of SAMPLES samples; a sample is a number of round trips timed together,
  *of which the last message each way is checked byte by byte outside the timing.  The last line
@@ -71,14 +72,17 @@ static uint64_t measure(int rank, void *out, void *in, size_t size)
 int main(int argc, char **argv)
 {
 	uint64_t bytes = 0;
+	size_t most = BYTES_MAX;
 	void *out, *in;
 	int rank, ranks;
 
 	MPI_Init(&argc, &argv);
+	if (argc > 1)
+		most = strtoul(argv[1], NULL, 10);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (ranks != 2) {
-		fprintf(stderr, "pingpong: needs two ranks\n");
+	if (ranks != 2 || most > BYTES_MAX) {
+		fprintf(stderr, "pingpong: needs two ranks and messages of at most 4 MiB\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	out = payload_alloc(BYTES_MAX);
@@ -86,7 +90,7 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		printf("%9s %11s %11s\n", "bytes", "us one way", "MB/s");
 	bytes += measure(rank, out, in, 0);
-	for (size_t size = 1; size <= BYTES_MAX; size *= 2)
+	for (size_t size = 1; size <= most; size *= 2)
 		bytes += measure(rank, out, in, size);
 	if (rank == 0)
 		printf("pingpong: %" PRIu64 " bytes sent by each rank\n", bytes);
