@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * soft_perftest TEST server|client OWN_ADDRESS PEER_ADDRESS PORT BYTES COUNT [crc]: the part of
+ * dev_perftest TEST server|client OWN_ADDRESS PEER_ADDRESS PORT BYTES COUNT [crc]: the part of
  * perftest's protocol (version 6.06, option -R) that its ib_send_bw, ib_send_lat, ib_write_bw,
  * ib_write_lat, ib_read_bw and ib_read_lat need, on the software RNIC; the other side is one of
  * them. TEST is send_bw and so on. The peer must be told -r RX_DEPTH.
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 	const struct test *test = tests;
 
 	if (argc < 8 || argc > 9)
-		side_die("usage: soft_perftest TEST server|client OWN PEER PORT BYTES COUNT [crc]");
+		side_die("usage: dev_perftest TEST server|client OWN PEER PORT BYTES COUNT [crc]");
 	while (test < tests + sizeof(tests) / sizeof(tests[0]) && strcmp(test->name, argv[1]) != 0)
 		test++;
 	if (test == tests + sizeof(tests) / sizeof(tests[0]))

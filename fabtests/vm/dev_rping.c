@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * soft_rping server|client OWN_ADDRESS PEER_ADDRESS PORT BYTES COUNT [crc]: rping(1)'s protocol on
+ * dev_rping server|client OWN_ADDRESS PEER_ADDRESS PORT BYTES COUNT [crc]: rping(1)'s protocol on
  * the software RNIC; the other side is rping itself on another. The server connects nobody and
  * needs no peer address, but has it all the same.
  *
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 	uint16_t port;
 
 	if (argc < 7 || argc > 8)
-		side_die("usage: soft_rping server|client OWN PEER PORT BYTES COUNT [crc]");
+		side_die("usage: dev_rping server|client OWN PEER PORT BYTES COUNT [crc]");
 	port = (uint16_t)strtoul(argv[4], NULL, 10);
 	r.bytes = strtoul(argv[5], NULL, 10);
 	r.count = (unsigned int)strtoul(argv[6], NULL, 10);

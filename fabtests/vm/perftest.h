@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all of perftest's tests have in common: see soft_perftest.c. */
+/* What all of perftest's tests have in common: see dev_perftest.c. */
 #ifndef RVCM_FABTESTS_VM_PERFTEST_H
 #define RVCM_FABTESTS_VM_PERFTEST_H
 

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# vm.sh: the tests that need the kernel's siw, in a guest.  Prints TAP; most of it comes from guest.sh.
+# vm.sh: the tests that need the kernel's RDMA devices, in a guest.  Prints TAP; most of it comes from guest.sh.
 #
 # Environment:
 #   VM_KERNEL       where the guest's kernel is, or is to be made
+#   VM_PARTS        which parts of guest.sh to run; default: all
+#   VM_DEVICES      see guest.sh
 #   VM_REQUIRED     not empty: a guest that cannot be had is a failure; else it is a skip
 #   top_builddir    where rvcm was built; default: the current directory
 set -u
@@ -29,8 +31,9 @@ absent() {
 [ -x "$build/fabtests/vm/siw" ] || absent "librdmacm-dev was missing when this was configured"
 said=$("$util/vm-setup.sh" --no-install "$kernel" 2>&1) || absent "no guest kernel: $(echo "$said" | tr '\n' ' ')"
 
-"$util/vm-run.sh" --kernel "$kernel" --timeout 1800 --smp 2 --modules 'siw ib_uverbs rdma_ucm veth' -- \
-	"$here/guest.sh" "$build"
+# shellcheck disable=SC2086
+"$util/vm-run.sh" --kernel "$kernel" --timeout 1800 --smp 2 --modules 'rdma_rxe siw ib_uverbs rdma_ucm ib_umad dummy veth' -- \
+	"$here/guest.sh" "$build" ${VM_PARTS:-}
 rc=$?
 # The command's own status: what it found is in its tests.
 [ "$rc" != 124 ] && [ "$rc" != 125 ] || echo "Bail out! The guest did not come to its end."

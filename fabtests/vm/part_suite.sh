@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # guest.sh and tap.sh set them
+#
+# part_suite.sh: the suites that know nothing of the guest, on each of $devices: the contract, conformance, jobs; and some of
+# it again with no more "${locked[@]}" memory than Debian allows.
+
+# Both sides of all of them are processes of this guest on one device.
+conf_programs="conf_auto conf_av conf_cq conf_end conf_getinfo conf_many conf_match conf_mix conf_msg conf_multi conf_name
+	conf_probe conf_proc conf_source conf_thread conf_wait"
+
+part_contract() {
+	suite "" env CONTRACT_DEVICES="$devices" CMOCKA_MESSAGE_OUTPUT=TAP "$build/fabtests/contract/contract_verbs"
+}
+
+part_conf() {
+	local device program
+	for device in $devices; do
+		with "$device"
+		for program in $conf_programs; do
+			suite "$device: $program: " "${on[@]}" "$build/fabtests/conf/$program"
+		done
+	done
+}
+
+part_jobs() {
+	local device
+	for device in $devices; do
+		with "$device"
+		suite "$device: " "${on[@]}" "$here/job.sh" "$(address_of "$device")"
+	done
+}
+
+# What a user of Debian may lock; siw counts every registration, and root's too.
+locked=(bash -c 'ulimit -l 8192 && exec "$@"' -)
+
+part_memlock() {
+	local device program
+	for device in $devices; do
+		with "$device"
+		for program in conf_msg conf_mix conf_proc; do
+			suite "$device, 8 MiB of locked memory: $program: " "${locked[@]}" "${on[@]}" "$build/fabtests/conf/$program"
+		done
+		suite "$device, 8 MiB of locked memory: " "${locked[@]}" "${on[@]}" "$here/job.sh" "$(address_of "$device")" exchange
+	done
+}
