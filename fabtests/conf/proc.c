@@ -29,12 +29,20 @@ void conf_get(int fd, void *buf, size_t len)
 /* In the child: be where the other process is to be. */
 static void move(const char *netns)
 {
-	const char *node = getenv("FABTEST_OTHER_NODE");
+	static const struct {
+		const char *from, *to;
+	} others[] = {
+		{ "FABTEST_OTHER_NODE", "FABTEST_NODE" },
+		{ "FABTEST_OTHER_DEVICE", "FI_RVCM_DEVICE" },
+		{ "FABTEST_OTHER_IFACE", "FI_RVCM_IFACE" },
+	};
 	char path[256];
 	int fd;
 
-	if (node)
-		setenv("FABTEST_NODE", node, 1);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (getenv(others[i].from))
+			setenv(others[i].to, getenv(others[i].from), 1);
+	}
 	if (!netns)
 		netns = getenv("FABTEST_OTHER_NETNS");
 	if (!netns)

@@ -24,7 +24,8 @@ struct conf_role {
 
 /*
  * netns: the name of a namespace of ip-netns(8), or NULL = FABTEST_OTHER_NETNS, or ours. If
- * FABTEST_OTHER_NODE is set it is the other's FABTEST_NODE.
+ * FABTEST_OTHER_NODE is set it is the other's FABTEST_NODE; and FABTEST_OTHER_DEVICE and _IFACE are
+ * its FI_RVCM_DEVICE and _IFACE.
  */
 void conf_other_start(struct conf_other *other, const char *netns, const char *role);
 /* It must have ended with this status of wait(2). */
