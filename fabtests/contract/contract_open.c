@@ -83,6 +83,7 @@ struct rvcm_dev_pool *contract_pool_open(struct contract *c, int side,
 
 	assert_int_equal(c->side[side].ops->pool_open(c->side[side].dev, attr, &pool), 0);
 	keep(c, CONTRACT_POOL, side, pool);
+	assert_int_equal(c->side[side].ops->pool_grow(pool, attr->count), 0);
 	return pool;
 }
 

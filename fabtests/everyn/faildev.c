@@ -93,6 +93,11 @@ static int dev_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *
 	return fails("pool_open") ? -ENOMEM : real->pool_open(dev, attr, pool);
 }
 
+static int dev_pool_grow(struct rvcm_dev_pool *pool, uint32_t count)
+{
+	return fails("pool_grow") ? -ENOMEM : real->pool_grow(pool, count);
+}
+
 static int dev_attach(struct rvcm_dev_qp *qp)
 {
 	return fails("attach") ? -ENOMEM : real->attach(qp);
@@ -126,6 +131,7 @@ void faildev_decorate(struct rvcm_dev *dev)
 	decorated.mr_reg = dev_mr_reg;
 	decorated.cq_open = dev_cq_open;
 	decorated.pool_open = dev_pool_open;
+	decorated.pool_grow = dev_pool_grow;
 	decorated.attach = dev_attach;
 	decorated.post = dev_post;
 	decorated.flush = dev_flush;

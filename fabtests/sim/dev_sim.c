@@ -32,6 +32,7 @@ const struct rvcm_dev_ops sim_dev_ops = {
 	.cq_fd = sim_cq_fd,
 	.pool_open = sim_pool_open,
 	.pool_close = sim_pool_close,
+	.pool_grow = sim_pool_grow,
 	.rx_release = sim_pool_release,
 	.rx_place = sim_head_place,
 	.srq_open = sim_rx_srq_open,

@@ -173,6 +173,7 @@ void liar_open(struct liar *liar, struct victim *victim)
 	liar->last = RVCM_DEV_EVENT_SRQ_LIMIT;
 	assert_int_equal(liar->dev->ops->cq_open(liar->dev, 256, &liar->cq), 0);
 	assert_int_equal(liar->dev->ops->pool_open(liar->dev, &pool, &liar->pool), 0);
+	assert_int_equal(liar->dev->ops->pool_grow(liar->pool, pool.count), 0);
 	assert_int_equal(liar->dev->ops->mr_reg(liar->dev, &mr, &liar->mr), 0);
 	assert_int_equal(liar->dev->ops->listen(liar->dev, &liar->name, 8, liar, &liar->listener),
 			 0);

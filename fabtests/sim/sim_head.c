@@ -21,7 +21,7 @@ static bool worth(const struct sim_qp *qp, const struct sim_packet *packet)
 
 	return packet->kind == SIM_PACKET_SEND && pool && pool->head_bytes &&
 	       qp->base.dev->attr.caps & RVCM_DEV_CAP_HEAD &&
-	       packet->length >= 2 * pool->head_bytes && pool->held + 1 < pool->count;
+	       packet->length >= 2 * pool->head_bytes && pool->held + 1 < pool->ready;
 }
 
 static void show(struct sim_qp *qp, const struct sim_packet *packet)

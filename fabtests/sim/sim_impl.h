@@ -145,6 +145,7 @@ struct sim_pool {
 	size_t bytes_max;
 	size_t head_bytes;
 	uint32_t count;
+	uint32_t ready; /* of these: pool_grow */
 	uint32_t held;
 	uint32_t n_rxs;
 	struct sim_rx *rxs;
@@ -472,6 +473,7 @@ size_t sim_rx_scatter(const struct rvcm_dev_sge *sge, uint32_t n, const uint8_t 
 int sim_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
 		  struct rvcm_dev_pool **pool);
 void sim_pool_close(struct rvcm_dev_pool *pool);
+int sim_pool_grow(struct rvcm_dev_pool *pool, uint32_t count);
 void sim_pool_release(struct rvcm_dev_pool *pool, void *rx);
 /* A message (data NULL: just the slot it takes); there is room. Its address goes to *at. */
 struct sim_rx *sim_pool_take(struct sim_qp *qp, const struct sim_payload *message, const void **at);

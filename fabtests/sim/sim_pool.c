@@ -5,6 +5,7 @@
  */
 #include "sim/sim_impl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,24 @@ void sim_pool_close(struct rvcm_dev_pool *base)
 		free(rx);
 	}
 	pool->shell.closed = true;
+}
+
+int sim_pool_grow(struct rvcm_dev_pool *base, uint32_t count)
+{
+	struct sim_pool *pool = (struct sim_pool *)base;
+	struct sim_dev *dev = sim_dev_of(base->dev);
+	int rc = sim_dev_call(dev);
+
+	if (rc)
+		return rc;
+	if (!sim_dev_live(dev, &pool->shell))
+		return -EINVAL;
+	if (count > pool->count)
+		sim_misuse(dev->net, SIM_MISUSE_ARGUMENT, "pool_grow to %u, beyond %u", count,
+			   pool->count);
+	else if (count > pool->ready)
+		pool->ready = count;
+	return 0;
 }
 
 /* Buffers are made when first needed: a pool may be made for far more than a test uses. */

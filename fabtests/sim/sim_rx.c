@@ -109,7 +109,7 @@ static bool has_receive(struct sim_qp *qp)
 	const struct sim_rq *rq = rq_of(qp);
 
 	if (qp->pool)
-		return qp->pool->held < qp->pool->count;
+		return qp->pool->held < qp->pool->ready;
 	return rq->head != rq->tail;
 }
 

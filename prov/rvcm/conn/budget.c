@@ -26,6 +26,19 @@ static uint32_t take(struct rvcm_carrier_dev *dev, uint32_t want, uint32_t least
 	return got;
 }
 
+static void give_back(struct rvcm_carrier_dev *dev, uint32_t count)
+{
+	atomic_fetch_add_explicit(&dev->receives, count, memory_order_relaxed);
+}
+
+/* What has been taken is promised: have the pool ready for it, and for all that was before. */
+static int back_up(struct rvcm_carrier_dev *dev)
+{
+	uint32_t left = atomic_load_explicit(&dev->receives, memory_order_relaxed);
+
+	return dev->dev->ops->pool_grow(dev->pool, rvcm_carrier_pool_count(dev->carrier) - left);
+}
+
 /* Kept for peers that are still to come: they get less of it each. */
 static uint32_t spare(const struct rvcm_carrier_dev *dev)
 {
@@ -36,6 +49,7 @@ int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window)
 {
 	uint32_t start = rvcm_carrier_window_start(dev->carrier);
 	uint32_t least = RVCM_CONN_CONTROL_MAX + 1, got;
+	int rc;
 
 	*window = start;
 	if (dev->dev->attr.pool_waits)
@@ -45,18 +59,31 @@ int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window)
 		got = take(dev, least, least, 0);
 	if (!got)
 		return -ENOBUFS;
+	rc = back_up(dev);
+	if (rc) {
+		give_back(dev, got);
+		return rc;
+	}
 	*window = got - RVCM_CONN_CONTROL_MAX;
 	return 0;
 }
 
 uint32_t rvcm_budget_grow(struct rvcm_carrier_dev *dev, uint32_t want)
 {
-	return dev->dev->attr.pool_waits ? want : take(dev, want, 1, spare(dev));
+	uint32_t got;
+
+	if (dev->dev->attr.pool_waits)
+		return want;
+	got = take(dev, want, 1, spare(dev));
+	if (got && back_up(dev)) {
+		give_back(dev, got);
+		return 0;
+	}
+	return got;
 }
 
 void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window)
 {
 	if (!dev->dev->attr.pool_waits)
-		atomic_fetch_add_explicit(&dev->receives, RVCM_CONN_CONTROL_MAX + window,
-					  memory_order_relaxed);
+		give_back(dev, RVCM_CONN_CONTROL_MAX + window);
 }

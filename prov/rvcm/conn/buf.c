@@ -12,8 +12,10 @@
 
 struct rvcm_buf_chunk {
 	struct rvcm_list node;
+	struct rvcm_buf_pool *pool;
 	void *memory;
-	struct rvcm_dev_mr *mr[RVCM_CONN_DEVS_MAX];
+	size_t bytes;
+	struct rvcm_dev_mr *mr[RVCM_CONN_DEVS_MAX]; /* NULL: not used there yet */
 };
 
 int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier)
@@ -52,20 +54,6 @@ void rvcm_buf_pool_fini(struct rvcm_buf_pool *pool)
 		chunk_free(pool, rvcm_list_entry(node, struct rvcm_buf_chunk, node));
 }
 
-static int chunk_register(struct rvcm_buf_pool *pool, struct rvcm_buf_chunk *chunk, size_t bytes)
-{
-	struct rvcm_dev_mr_attr attr = { .addr = chunk->memory, .length = bytes };
-
-	for (uint32_t i = 0; i < pool->carrier->attr.n_devs; i++) {
-		struct rvcm_dev *dev = pool->carrier->devs[i].dev;
-		int rc = dev->ops->mr_reg(dev, &attr, &chunk->mr[i]);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
 static size_t class_stride(const struct rvcm_buf_class *class)
 {
 	size_t align = _Alignof(max_align_t);
@@ -92,10 +80,12 @@ static int class_grow(struct rvcm_buf_pool *pool, struct rvcm_buf_class *class)
 	if (!chunk)
 		return -ENOMEM;
 	chunk->memory = rvcm_mem_aligned(CHUNK_ALIGN, bytes);
-	if (!chunk->memory || chunk_register(pool, chunk, bytes)) {
-		chunk_free(pool, chunk);
+	if (!chunk->memory) {
+		rvcm_mem_free(chunk);
 		return -ENOMEM;
 	}
+	chunk->pool = pool;
+	chunk->bytes = bytes;
 	rvcm_list_add_tail(&pool->chunks, &chunk->node);
 	class->total += n;
 	/* Last first, so that they are handed out in order of address. */
@@ -120,7 +110,15 @@ struct rvcm_buf *rvcm_buf_get(struct rvcm_buf_pool *pool, size_t bytes)
 	return rvcm_buf_take(class);
 }
 
-struct rvcm_dev_mr *rvcm_buf_mr(const struct rvcm_buf *buf, uint16_t dev)
+int rvcm_buf_mr(struct rvcm_buf *buf, uint16_t dev_index, struct rvcm_dev_mr **mr)
 {
-	return buf->chunk->mr[dev];
+	struct rvcm_buf_chunk *chunk = buf->chunk;
+	struct rvcm_dev_mr_attr attr = { .addr = chunk->memory, .length = chunk->bytes };
+	struct rvcm_dev *dev = chunk->pool->carrier->devs[dev_index].dev;
+	int rc = 0;
+
+	if (!chunk->mr[dev_index])
+		rc = dev->ops->mr_reg(dev, &attr, &chunk->mr[dev_index]);
+	*mr = chunk->mr[dev_index];
+	return rc;
 }

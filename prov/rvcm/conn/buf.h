@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Message buffers: what a message lives in from commit until the peer has acknowledged it and the
- * device is through with it. Free lists per size class, filled a chunk at a time; each chunk is
- * registered with every device, so a buffer can go out by any. Memory follows use: nothing is
+ * device is through with it. Free lists per size class, filled a chunk at a time; a chunk is
+ * registered with each device that one of its buffers goes out by. Memory follows use: nothing is
  * allocated before the first message, the first chunk is small, and peers share the lists.
  *
  * A buffer is free, or reserved, or in one queue: that of what is posted and not acknowledged, or
@@ -57,8 +57,8 @@ struct rvcm_buf_pool {
 int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier);
 void rvcm_buf_pool_fini(struct rvcm_buf_pool *pool);
 
-/* The registration of the buffer on that device. */
-struct rvcm_dev_mr *rvcm_buf_mr(const struct rvcm_buf *buf, uint16_t dev);
+/* The registration of the buffer on that device, made at first use; or the device's error. */
+int rvcm_buf_mr(struct rvcm_buf *buf, uint16_t dev, struct rvcm_dev_mr **mr);
 
 /* The class whose frames hold bytes. */
 static inline struct rvcm_buf_class *rvcm_buf_fit(struct rvcm_buf_pool *pool, size_t bytes)

@@ -52,11 +52,20 @@ static void dev_close(struct rvcm_carrier_dev *dev)
 		dev->dev->ops->cq_close(dev->cq);
 }
 
+size_t rvcm_carrier_takes(const struct rvcm_carrier *carrier, const struct rvcm_dev *dev)
+{
+	size_t most = dev->attr.pool_message_bytes ? dev->attr.pool_message_bytes
+						   : (size_t)dev->attr.message_bytes_max;
+
+	most -= sizeof(struct rvcm_wire_frame);
+	return most < carrier->attr.message_bytes_max ? most : carrier->attr.message_bytes_max;
+}
+
 static int dev_open(struct rvcm_carrier *carrier, struct rvcm_carrier_dev *dev)
 {
 	struct rvcm_dev_pool_attr pool = {
 		.message_bytes_max =
-			carrier->attr.message_bytes_max + sizeof(struct rvcm_wire_frame),
+			rvcm_carrier_takes(carrier, dev->dev) + sizeof(struct rvcm_wire_frame),
 		.count = rvcm_carrier_pool_count(carrier),
 	};
 	int rc = dev->dev->ops->cq_open(dev->dev, CQ_DEPTH, &dev->cq);
@@ -74,9 +83,11 @@ static int check(const struct rvcm_carrier_attr *attr)
 		return -EINVAL;
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		const struct rvcm_dev_attr *dev = &attr->devs[i]->attr;
+		size_t most = dev->pool_message_bytes ? dev->pool_message_bytes : SIZE_MAX;
 
 		if (attr->message_bytes_max + sizeof(struct rvcm_wire_frame) >
 			    dev->message_bytes_max ||
+		    most < RVCM_CONN_MESSAGE_FLOOR + sizeof(struct rvcm_wire_frame) ||
 		    dev->private_data_bytes < sizeof(struct rvcm_wire_handshake))
 			return -EINVAL;
 	}

@@ -20,9 +20,9 @@ static void hello_mac(const struct rvcm_carrier *carrier, const struct rvcm_link
 }
 
 /* What we take, and what the peer says that it does: see wire.h. */
-static uint32_t takes(const struct rvcm_carrier *carrier)
+static uint32_t takes(const struct rvcm_carrier *carrier, const struct rvcm_link *link)
 {
-	size_t max = carrier->attr.message_bytes_max;
+	size_t max = rvcm_carrier_takes(carrier, link->qp->dev);
 
 	return max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
 }
@@ -46,7 +46,7 @@ int rvcm_hello_send(struct rvcm_conn *conn)
 	memcpy(hello.nonce, link->nonce, sizeof(hello.nonce));
 	hello_mac(carrier, link, link->opener, hello.mac);
 	rvcm_le32_put(hello.pid, carrier->attr.pid);
-	return rvcm_tx_hello(conn, &hello, takes(carrier));
+	return rvcm_tx_hello(conn, &hello, takes(carrier, link));
 }
 
 /* Its form, whoever sent it. */
@@ -108,7 +108,7 @@ const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *lin
 
 size_t rvcm_hello_message_max(const struct rvcm_carrier *carrier, const struct rvcm_link *link)
 {
-	size_t ours = carrier->attr.message_bytes_max;
+	size_t ours = rvcm_carrier_takes(carrier, link->qp->dev);
 
 	return ours < link->peer_takes ? ours : link->peer_takes;
 }

@@ -42,8 +42,10 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 		return -ENOMEM;
 	rc = rvcm_budget_open(dev, &link->window);
 	if (rc) {
-		rvcm_warn(RVCM_LOG_EP_CTRL, "%s: all %u receive buffers are promised to peers",
-			  dev->dev->attr.name, rvcm_carrier_pool_count(carrier));
+		if (rc == -ENOBUFS)
+			rvcm_warn(RVCM_LOG_EP_CTRL,
+				  "%s: all %u receive buffers are promised to peers",
+				  dev->dev->attr.name, rvcm_carrier_pool_count(carrier));
 		rvcm_mem_free(link);
 		return rc;
 	}

@@ -9,6 +9,9 @@
 void rvcm_carrier_mail_data(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
 void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
 
+/* Longest message that this carrier takes from a link of dev. */
+size_t rvcm_carrier_takes(const struct rvcm_carrier *carrier, const struct rvcm_dev *dev);
+
 /* -- cause.c -- */
 /* Say why, for the peer of that name. detail may be NULL. */
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
@@ -16,7 +19,10 @@ void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 
 /* -- budget.c: either side's -- */
 
-/* Receives for a fresh link: its control frames', and *window messages. -ENOBUFS. */
+/*
+ * Receives for a fresh link: its control frames', and *window messages. -ENOBUFS: all are promised;
+ * or the device's error.
+ */
 int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window);
 /* More messages for a link; returns how many of want. */
 uint32_t rvcm_budget_grow(struct rvcm_carrier_dev *dev, uint32_t want);

@@ -45,12 +45,14 @@ static __attribute__((noinline)) int post_memory(struct rvcm_link *link, struct 
 {
 	const struct rvcm_path_tail *tail = &buf->tail;
 	struct rvcm_dev_sge sge[2] = {
-		{ .addr = buf->frame, .length = buf->bytes, .mr = rvcm_buf_mr(buf, link->dev) },
+		{ .addr = buf->frame, .length = buf->bytes },
 		{ .addr = tail->addr, .length = tail->bytes, .mr = tail->mr },
 	};
 	struct rvcm_dev_wr wr = link->wr;
-	int rc;
+	int rc = rvcm_buf_mr(buf, link->dev, &sge[0].mr);
 
+	if (rc)
+		return rc;
 	wr.n_sge = tail->bytes ? 2 : 1;
 	wr.sge = sge;
 	wr.flags &= ~(uint32_t)RVCM_DEV_WR_INLINE;
@@ -111,10 +113,16 @@ static __attribute__((noinline)) int post_apart(struct rvcm_conn *conn, struct r
 	return post(conn, buf, hold, buf->tail.bytes != 0);
 }
 
-/* Any error but a full queue means that the QP has failed; the device says so by itself too. */
+/*
+ * Any error but a full queue means that the QP has failed; the device says so by itself too. Or
+ * that the frame's memory cannot be registered, and never can.
+ */
 static void post_failed(struct rvcm_conn *conn, int rc)
 {
-	if (rc && rc != -EAGAIN)
+	if (rc == -ENOMEM)
+		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, -rc,
+			       "what is to be sent cannot be registered with the device");
+	else if (rc && rc != -EAGAIN)
 		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
 }
 

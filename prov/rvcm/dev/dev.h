@@ -58,6 +58,8 @@ struct rvcm_dev_attr {
 	uint32_t qp_max;
 	uint32_t mr_max;
 	uint64_t message_bytes_max; /* longest SEND, WRITE or READ; longer ones are cut by conn */
+	size_t pool_message_bytes;  /* longest SEND that a pool should be made for: each receive
+				       costs so much locked memory; 0 = as long as one likes */
 	bool pool_waits;    /* what finds a pool empty waits in the stream: no receive is used up by
 			       what has arrived and was not polled */
 	uint8_t lead_bytes; /* of the stream, before a SEND's first byte; 0 = there is no stream */
@@ -351,10 +353,14 @@ struct rvcm_dev_ops {
 	 * Receive side (data). srq_open is -EOPNOTSUPP where the device has no SRQ. Before
 	 * pool_close every message that was polled has been released, and the QPs that use the pool
 	 * are closed; their CQs may be closed before it or after.
+	 * pool_grow: from now on receives for so many messages, at most attr's count, are there;
+	 * less does nothing. From both sides. -ENOMEM: memory, or what may be locked of it. A pool
+	 * begins with none that one may count on.
 	 */
 	int (*pool_open)(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
 			 struct rvcm_dev_pool **pool);
 	void (*pool_close)(struct rvcm_dev_pool *pool);
+	int (*pool_grow)(struct rvcm_dev_pool *pool, uint32_t count);
 	void (*rx_release)(struct rvcm_dev_pool *pool, void *rx);
 	/*
 	 * Between a RECV_HEAD of the QP and the next cq_poll (CAP_HEAD only): from byte offset on,

@@ -125,6 +125,7 @@ static const struct rvcm_dev_ops soft_ops = {
 	.cq_fd = rvcm_soft_cq_fd,
 	.pool_open = rvcm_soft_pool_open,
 	.pool_close = rvcm_soft_pool_close,
+	.pool_grow = rvcm_soft_pool_grow,
 	.rx_release = rvcm_soft_pool_release,
 	.rx_place = rvcm_soft_head_place,
 	.srq_open = rvcm_soft_srq_open,

@@ -107,6 +107,7 @@ struct rvcm_soft_pool {
 int rvcm_soft_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
 			struct rvcm_dev_pool **pool);
 void rvcm_soft_pool_close(struct rvcm_dev_pool *pool);
+int rvcm_soft_pool_grow(struct rvcm_dev_pool *pool, uint32_t count);
 void rvcm_soft_pool_release(struct rvcm_dev_pool *pool, void *rx);
 /* A buffer of message_bytes_max for a message in pieces; NULL = no memory. */
 struct rvcm_soft_buf *rvcm_soft_pool_get(struct rvcm_soft_pool *pool);
