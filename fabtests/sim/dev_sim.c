@@ -95,6 +95,7 @@ struct rvcm_dev *sim_dev_open(struct sim_net *net, const struct sim_dev_conf *co
 	if (dev->base.attr.sge_max > SIM_SGE_MAX)
 		dev->base.attr.sge_max = SIM_SGE_MAX;
 	dev->early = conf->early;
+	dev->fabric = conf->fabric;
 	dev->net = net;
 	dev->cm_tail = &dev->cm_head;
 	dev->cm_fd = -1;
@@ -138,12 +139,12 @@ static bool same_ip(const struct rvcm_addr *a, const struct rvcm_addr *b)
  * A dead device is found only if none took its address over. Where several live ones share it, as
  * those of the processes of a host do: who listens on the port.
  */
-struct sim_dev *sim_dev_find(struct sim_net *net, const struct rvcm_addr *addr)
+struct sim_dev *sim_dev_find(struct sim_net *net, uint32_t fabric, const struct rvcm_addr *addr)
 {
 	struct sim_dev *dead = NULL, *idle = NULL;
 
 	for (struct sim_dev *dev = net->devs; dev; dev = dev->next) {
-		if (!same_ip(&dev->base.attr.addr, addr))
+		if (dev->fabric != fabric || !same_ip(&dev->base.attr.addr, addr))
 			continue;
 		if (!dev->dead && sim_dev_listener(dev, addr))
 			return dev;
@@ -155,9 +156,9 @@ struct sim_dev *sim_dev_find(struct sim_net *net, const struct rvcm_addr *addr)
 	return idle ? idle : dead;
 }
 
-bool sim_dev_port_taken(struct sim_net *net, const struct rvcm_addr *addr)
+bool sim_dev_port_taken(const struct sim_dev *from, const struct rvcm_addr *addr)
 {
-	struct sim_dev *dev = sim_dev_find(net, addr);
+	struct sim_dev *dev = sim_dev_find(from->net, from->fabric, addr);
 
 	return dev && !dev->dead && sim_dev_listener(dev, addr);
 }

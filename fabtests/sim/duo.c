@@ -28,12 +28,26 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 
 static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
 
-static void node_open(struct duo_node *node, int n_ends)
+static void devs_open(struct duo_node *node)
+{
+	struct sim_dev_conf dev;
+
+	sim_dev_conf_init(node->duo->net, &dev, false);
+	if (!node->duo->placed) { /* END is through when it has been handed over */
+		dev.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_PLACED;
+		dev.early = SIM_EARLY_ALWAYS;
+	}
+	for (dev.fabric = 0; dev.fabric < 2; dev.fabric++)
+		if (node->fabrics & 1u << dev.fabric)
+			node->devs[node->n_devs++] = sim_dev_open(node->duo->net, &dev);
+}
+
+static void engine_open(struct duo_node *node, int n_ends)
 {
 	struct rvcm_engine_attr attr = {
 		.carrier = {
-			.devs = &node->dev,
-			.n_devs = 1,
+			.devs = node->devs,
+			.n_devs = node->n_devs,
 			.message_bytes_max = 1000,
 			.window_max = 8,
 			.connect_timeout_ns = 30 * SIM_S,
@@ -44,14 +58,7 @@ static void node_open(struct duo_node *node, int n_ends)
 		.eager_bytes_max = DUO_EAGER,
 		.unexpected_bytes_max = 1 << 20,
 	};
-	struct sim_dev_conf dev;
 
-	sim_dev_conf_init(node->duo->net, &dev, false);
-	if (!node->duo->placed) { /* END is through when it has been handed over */
-		dev.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_PLACED;
-		dev.early = SIM_EARLY_ALWAYS;
-	}
-	node->dev = sim_dev_open(node->duo->net, &dev);
 	assert_int_equal(rvcm_engine_open(&attr, &node->engine), 0);
 	for (int i = 0; i < n_ends; i++) {
 		struct rvcm_ep_attr ep = { .engine = node->engine,
@@ -64,6 +71,12 @@ static void node_open(struct duo_node *node, int n_ends)
 		node->ends[i].node = node;
 		assert_int_equal(rvcm_ep_open(&ep, &node->ends[i].ep), 0);
 	}
+}
+
+static void node_open(struct duo_node *node, int n_ends)
+{
+	devs_open(node);
+	engine_open(node, n_ends);
 }
 
 uint64_t duo_look(struct duo *w)
@@ -122,7 +135,7 @@ void duo_receive(struct duo_end *at)
 	assert_int_equal(rvcm_ep_recv(at->ep, &rx), 0);
 }
 
-void duo_open(struct duo *w, int n_first, int n_second, bool placed)
+static void net_open(struct duo *w, bool placed)
 {
 	struct sim_conf conf = { .seed = 3, .retry_timeout_ns = 100 * SIM_S };
 
@@ -131,8 +144,24 @@ void duo_open(struct duo *w, int n_first, int n_second, bool placed)
 	w->net = sim_net_open(&conf);
 	for (int i = 0; i < 2; i++) {
 		w->nodes[i].duo = w;
-		node_open(&w->nodes[i], i ? n_second : n_first);
+		w->nodes[i].fabrics = DUO_FABRIC_0;
 	}
+}
+
+void duo_open(struct duo *w, int n_first, int n_second, bool placed)
+{
+	net_open(w, placed);
+	node_open(&w->nodes[0], n_first);
+	node_open(&w->nodes[1], n_second);
+}
+
+void duo_open_fabrics(struct duo *w, uint32_t first, uint32_t second)
+{
+	net_open(w, true);
+	w->nodes[0].fabrics = first;
+	w->nodes[1].fabrics = second;
+	node_open(&w->nodes[0], 1);
+	node_open(&w->nodes[1], 1);
 }
 
 void duo_know(struct duo_end *end, int index)
@@ -162,7 +191,8 @@ void duo_close(struct duo *w)
 			duo_end_close(&w->nodes[i].ends[k]);
 		rvcm_engine_close(w->nodes[i].engine);
 		w->nodes[i].engine = NULL;
-		w->nodes[i].dev->ops->close(w->nodes[i].dev);
+		for (uint32_t k = 0; k < w->nodes[i].n_devs; k++)
+			w->nodes[i].devs[k]->ops->close(w->nodes[i].devs[k]);
 	}
 	sim_net_close(w->net);
 }

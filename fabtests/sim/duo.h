@@ -25,9 +25,15 @@ struct duo_end {
 	uint32_t lost;   /* with CONNECTION_LOST */
 };
 
+/* What devices a node has, all with the address of the first; in order of preference. */
+#define DUO_FABRIC_0 1u
+#define DUO_FABRIC_1 2u
+
 struct duo_node {
 	struct duo *duo;
-	struct rvcm_dev *dev;
+	uint32_t fabrics; /* DUO_FABRIC_* */
+	uint32_t n_devs;
+	struct rvcm_dev *devs[2];
 	struct rvcm_engine *engine;
 	struct duo_end ends[2];
 };
@@ -41,6 +47,8 @@ struct duo {
 
 /* So many endpoints in each node. */
 void duo_open(struct duo *w, int n_first, int n_second, bool placed);
+/* One endpoint in each, and these devices. */
+void duo_open_fabrics(struct duo *w, uint32_t first, uint32_t second);
 /* Those of the second node first. */
 void duo_close(struct duo *w);
 

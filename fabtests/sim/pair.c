@@ -38,9 +38,10 @@ static void open_side(struct pair *pair, int side, const struct pair_conf *conf)
 	pair->dev[side] = dev;
 	assert_int_equal(
 		dev->ops->cq_open(dev, conf->cq_depth ? conf->cq_depth : 256, &pair->cq[side]), 0);
-	if (!conf->posted)
+	if (!conf->posted) {
 		assert_int_equal(dev->ops->pool_open(dev, &pool_attr, &pair->pool[side]), 0);
-	assert_int_equal(dev->ops->pool_grow(pair->pool[side], pool_attr.count), 0);
+		assert_int_equal(dev->ops->pool_grow(pair->pool[side], pool_attr.count), 0);
+	}
 	assert_int_equal(dev->ops->mr_reg(dev, &mr_attr, &pair->mr[side]), 0);
 	attr.cq = pair->cq[side];
 	attr.pool = pair->pool[side];

@@ -102,6 +102,7 @@ enum sim_early {
 struct sim_dev_conf {
 	struct rvcm_dev_attr attr; /* from sim_dev_conf_init, then changed at will */
 	enum sim_early early;
+	uint32_t fabric; /* a device reaches those of its own fabric, as RoCE does RoCE [0] */
 };
 
 /* How a connect fails. */

@@ -93,7 +93,7 @@ static void send_request(struct sim_qp *qp)
 	struct sim_packet *packet;
 
 	time_out_after(qp, dev->net->conf.cm_timeout_ns);
-	wire->dev[1] = sim_dev_find(dev->net, &qp->peer);
+	wire->dev[1] = sim_dev_find(dev->net, dev->fabric, &qp->peer);
 	switch (qp->refuse) {
 	case SIM_REFUSE_NOT_LISTENING:
 		send_reject(wire, RVCM_DEV_REJECT_NOT_LISTENING, NULL, 0);
@@ -145,7 +145,7 @@ static void next_stage(struct sim_net *net, struct sim_event *event)
 static enum sim_refuse draw_refusal(struct sim_dev *dev, const struct rvcm_addr *peer)
 {
 	struct sim_net *net = dev->net;
-	struct sim_dev *target = sim_dev_find(net, peer);
+	struct sim_dev *target = sim_dev_find(net, dev->fabric, peer);
 
 	if (target && target->n_refuse) {
 		target->n_refuse--;

@@ -176,10 +176,10 @@ int sim_cm_listen(struct rvcm_dev *base, struct rvcm_addr *addr, int backlog, vo
 		return -EADDRNOTAVAIL;
 	while (!addr->port) {
 		bound.port = (uint16_t)(20000 + dev->net->next_port++ % 10000);
-		if (!sim_dev_port_taken(dev->net, &bound))
+		if (!sim_dev_port_taken(dev, &bound))
 			break;
 	}
-	if (addr->port && sim_dev_port_taken(dev->net, &bound))
+	if (addr->port && sim_dev_port_taken(dev, &bound))
 		return -EADDRINUSE;
 	listener = sim_alloc(sizeof(*listener));
 	sim_dev_keep(dev, &listener->shell, SIM_SHELL_LISTENER);

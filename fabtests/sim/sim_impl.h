@@ -283,6 +283,7 @@ struct sim_dev {
 	struct sim_net *net;
 	struct sim_dev *next;
 	enum sim_early early;
+	uint32_t fabric;
 	struct sim_shell *shells;
 	struct sim_listener *listeners;
 	struct sim_mr_slot *mrs;
@@ -528,9 +529,9 @@ void sim_dev_keep(struct sim_dev *dev, struct sim_shell *shell, enum sim_shell_k
 bool sim_dev_live(struct sim_dev *dev, const struct sim_shell *shell);
 /* Counts a resource call; 0, or the error it shall return. */
 int sim_dev_call(struct sim_dev *dev);
-struct sim_dev *sim_dev_find(struct sim_net *net, const struct rvcm_addr *addr);
-/* Does any live device of that address listen on that port? */
-bool sim_dev_port_taken(struct sim_net *net, const struct rvcm_addr *addr);
+struct sim_dev *sim_dev_find(struct sim_net *net, uint32_t fabric, const struct rvcm_addr *addr);
+/* Does any live device of that address, in from's fabric, listen on that port? */
+bool sim_dev_port_taken(const struct sim_dev *from, const struct rvcm_addr *addr);
 struct sim_listener *sim_dev_listener(struct sim_dev *dev, const struct rvcm_addr *addr);
 
 #endif

@@ -85,6 +85,7 @@ struct sim_payload *sim_unkind_private(struct sim_dev *from, struct sim_payload 
 struct ghost {
 	struct sim_event event;
 	struct rvcm_addr from, target;
+	uint32_t fabric;
 	struct sim_payload *request;
 };
 
@@ -100,8 +101,8 @@ void sim_unkind_forget(struct sim_event *event)
 void sim_unkind_appear(struct sim_net *net, struct sim_event *event)
 {
 	struct ghost *ghost = rvcm_container_of(event, struct ghost, event);
-	struct sim_dev *from = sim_dev_find(net, &ghost->from);
-	struct sim_dev *to = sim_dev_find(net, &ghost->target);
+	struct sim_dev *from = sim_dev_find(net, ghost->fabric, &ghost->from);
+	struct sim_dev *to = sim_dev_find(net, ghost->fabric, &ghost->target);
 
 	if (from && to) {
 		struct sim_wire *wire = sim_wire_new(from, NULL, &ghost->target);
@@ -130,6 +131,7 @@ void sim_unkind_replay(struct sim_wire *wire, struct sim_payload *request)
 	ghost = sim_alloc(sizeof(*ghost));
 	ghost->from = wire->from;
 	ghost->target = wire->target;
+	ghost->fabric = wire->dev[0]->fabric;
 	ghost->request = request;
 	request->refs++;
 	later = sim_chance(net, 500000) ? net->conf.delay_ns_max : net->conf.replay_ns_max;

@@ -24,7 +24,7 @@ static void note_link(void *arg, struct rvcm_dev_qp *a, struct rvcm_dev_qp *b, b
 	struct crossed *c = arg;
 
 	(void)broken;
-	if (a->dev == c->duo.nodes[1].dev)
+	if (a->dev == c->duo.nodes[1].devs[0])
 		c->own = a;
 	else if (((struct rvcm_link *)b->ctx)->conn)
 		c->other = b;
@@ -188,7 +188,7 @@ static void end_is_not_said_for_another_link_has_failed(void **state)
 	duo_send(closing, 0, 1, 0);
 	duo_pass(w, 100 * SIM_MS);
 	assert_int_equal(sender->received, 1);
-	sim_dev_fail_op(w->nodes[1].dev, 1, RVCM_STATUS_CONNECTION_LOST);
+	sim_dev_fail_op(w->nodes[1].devs[0], 1, RVCM_STATUS_CONNECTION_LOST);
 	duo_send(closing, 0, 1, 0);
 	only_data(w);
 	rvcm_ep_shutdown(closing->ep);

@@ -36,13 +36,14 @@ static int back_up(struct rvcm_carrier_dev *dev)
 {
 	uint32_t left = atomic_load_explicit(&dev->receives, memory_order_relaxed);
 
-	return dev->dev->ops->pool_grow(dev->pool, rvcm_carrier_pool_count(dev->carrier) - left);
+	return dev->dev->ops->pool_grow(dev->pool,
+					rvcm_carrier_pool_count(dev->carrier, dev->dev) - left);
 }
 
 /* Kept for peers that are still to come: they get less of it each. */
 static uint32_t spare(const struct rvcm_carrier_dev *dev)
 {
-	return rvcm_carrier_pool_count(dev->carrier) / 4;
+	return rvcm_carrier_pool_count(dev->carrier, dev->dev) / 4;
 }
 
 int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window)

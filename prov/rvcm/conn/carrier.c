@@ -66,7 +66,7 @@ static int dev_open(struct rvcm_carrier *carrier, struct rvcm_carrier_dev *dev)
 	struct rvcm_dev_pool_attr pool = {
 		.message_bytes_max =
 			rvcm_carrier_takes(carrier, dev->dev) + sizeof(struct rvcm_wire_frame),
-		.count = rvcm_carrier_pool_count(carrier),
+		.count = rvcm_carrier_pool_count(carrier, dev->dev),
 	};
 	int rc = dev->dev->ops->cq_open(dev->dev, CQ_DEPTH, &dev->cq);
 
@@ -144,7 +144,8 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		carrier->devs[i].carrier = carrier;
 		carrier->devs[i].dev = attr->devs[i];
-		atomic_init(&carrier->devs[i].receives, rvcm_carrier_pool_count(carrier));
+		atomic_init(&carrier->devs[i].receives,
+			    rvcm_carrier_pool_count(carrier, attr->devs[i]));
 	}
 	rvcm_mailbox_init(&carrier->to_data);
 	rvcm_mailbox_init(&carrier->to_control);

@@ -342,6 +342,7 @@ struct rvcm_carrier {
 	uint16_t slots_end;                           /* from here on no slot was ever used */
 	atomic_uint slots_open;
 	struct rvcm_throttle refusals[RVCM_WIRE_REASONS]; /* request.c's: lines that say so */
+	struct rvcm_throttle fallbacks;                   /* contact.c's */
 
 	/* The data side's. */
 	struct rvcm_hash conns;  /* by slot and peer */
@@ -407,9 +408,13 @@ static inline uint32_t rvcm_carrier_window_start(const struct rvcm_carrier *carr
 	return max < RVCM_CONN_WINDOW_START ? max : RVCM_CONN_WINDOW_START;
 }
 
-static inline uint32_t rvcm_carrier_pool_count(const struct rvcm_carrier *carrier)
+/* Messages that the device's pool may hold. */
+static inline uint32_t rvcm_carrier_pool_count(const struct rvcm_carrier *carrier,
+					       const struct rvcm_dev *dev)
 {
-	return carrier->attr.pool_count ? carrier->attr.pool_count : RVCM_CONN_POOL_COUNT;
+	uint32_t count = carrier->attr.pool_count ? carrier->attr.pool_count : RVCM_CONN_POOL_COUNT;
+
+	return count < dev->attr.rq_depth_max ? count : dev->attr.rq_depth_max;
 }
 
 /* Is a before b in serial order (RFC 1982)? */

@@ -4,6 +4,7 @@
  * feeds the failure back as an event, so there is one way to deal with it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -16,6 +17,7 @@
 #define SETTLED_NS            (200u * (uint64_t)MS)
 #define BACKOFF_FIRST_NS      (10u * (uint64_t)MS)
 #define BACKOFF_DOUBLINGS_MAX 6u
+#define FALLBACKS_NS          (10000u * (uint64_t)MS)
 #define MISSES_MAX            4u /* then it is not true that there is a link */
 
 /* -- helpers ------------------------------------------------------------------------------ */
@@ -147,15 +149,26 @@ static void do_wait(struct rvcm_contact *contact)
 	arm(contact, CROSSED_NS);
 }
 
-/* Back off, doubling, with jitter of half the time: peers that failed together do not return so. */
+bool rvcm_contact_falls_through(const struct rvcm_contact *contact)
+{
+	return contact->attempts % contact->carrier->attr.n_devs != 0;
+}
+
+/*
+ * The next device at once. When all had their turn back off, doubling, with jitter of half the
+ * time: peers that failed together do not return so.
+ */
 static void do_retry(struct rvcm_contact *contact)
 {
-	uint32_t doublings = contact->attempts < BACKOFF_DOUBLINGS_MAX ? contact->attempts
-								       : BACKOFF_DOUBLINGS_MAX;
+	uint32_t rounds = contact->attempts / contact->carrier->attr.n_devs;
+	uint32_t doublings = rounds < BACKOFF_DOUBLINGS_MAX ? rounds : BACKOFF_DOUBLINGS_MAX;
 	uint64_t delay = BACKOFF_FIRST_NS << doublings;
 
 	drop_link(contact);
-	arm(contact, delay / 2 + rvcm_rng_below(&contact->carrier->rng, delay / 2));
+	if (rvcm_contact_falls_through(contact))
+		arm(contact, 0);
+	else
+		arm(contact, delay / 2 + rvcm_rng_below(&contact->carrier->rng, delay / 2));
 }
 
 static void settle(struct rvcm_contact *contact)
@@ -193,8 +206,28 @@ static void do_share(struct rvcm_contact *contact)
 	rvcm_contact_tidy(contact);
 }
 
+/* Not over the device that comes first: people want to know. */
+static void say_fallback(struct rvcm_contact *contact)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+	char name[RVCM_ADDR_STRLEN], more[40] = "";
+	uint32_t missed = 0;
+
+	if (contact->link->dev == 0 ||
+	    !rvcm_throttle_pass(&carrier->fallbacks, rvcm_carrier_now(carrier), FALLBACKS_NS,
+				&missed))
+		return;
+	if (missed)
+		snprintf(more, sizeof(more), " (and %u more peers)", missed);
+	rvcm_warn(RVCM_LOG_EP_CTRL, "peer %s%s is reached by %s, not by %s: %s",
+		  rvcm_addr_format(&contact->peer, name, sizeof(name)), more,
+		  carrier->devs[contact->link->dev].dev->attr.name, carrier->devs[0].dev->attr.name,
+		  contact->cause.text[0] ? contact->cause.text : "that failed before");
+}
+
 static void do_hand_over(struct rvcm_contact *contact)
 {
+	say_fallback(contact);
 	settle(contact);
 	rvcm_stat_inc(&contact->carrier->stats.connects);
 	rvcm_carrier_mail_data(contact->carrier, &contact->link->up);

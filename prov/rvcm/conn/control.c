@@ -95,14 +95,16 @@ static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 		refused(link, ev, rvcm_shake_reason(ev->private_data, ev->private_bytes));
 		break;
 	case RVCM_DEV_REJECT_NOT_LISTENING:
-		rvcm_contact_failed(contact, RVCM_STATUS_REFUSED, ev->err,
-				    contact->attempts < REFUSALS_MAX, NULL);
+		rvcm_contact_failed(
+			contact, RVCM_STATUS_REFUSED, ev->err,
+			contact->attempts < REFUSALS_MAX * contact->carrier->attr.n_devs, NULL);
 		break;
 	case RVCM_DEV_REJECT_STALE:
 		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED_STALE, ev->err, true, NULL);
 		break;
 	default:
-		rvcm_contact_failed(contact, RVCM_STATUS_NOT_RNIC, ev->err, false, NULL);
+		rvcm_contact_failed(contact, RVCM_STATUS_NOT_RNIC, ev->err,
+				    rvcm_contact_falls_through(contact), NULL);
 		break;
 	}
 }

@@ -45,7 +45,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 		if (rc == -ENOBUFS)
 			rvcm_warn(RVCM_LOG_EP_CTRL,
 				  "%s: all %u receive buffers are promised to peers",
-				  dev->dev->attr.name, rvcm_carrier_pool_count(carrier));
+				  dev->dev->attr.name, rvcm_carrier_pool_count(carrier, dev->dev));
 		rvcm_mem_free(link);
 		return rc;
 	}

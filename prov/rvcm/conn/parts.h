@@ -44,6 +44,8 @@ struct rvcm_contact *rvcm_contact_get(struct rvcm_slot *slot, const struct rvcm_
 /* Its peer's endpoint has closed: what comes under that name from now on is another's. */
 void rvcm_contact_unname(struct rvcm_contact *contact);
 void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event);
+/* Is there a device that has not had its turn in this round? */
+bool rvcm_contact_falls_through(const struct rvcm_contact *contact);
 /* The attempt failed: FAIL or FATAL, whichever it is. */
 void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
 			 const char *detail);
