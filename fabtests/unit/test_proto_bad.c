@@ -246,6 +246,7 @@ static void eager_without_end(void **state)
 	for (; n <= most && !w->net.faults; n++) {
 		fake_conn_inject(path, eager, sizeof(eager));
 		rvcm_engine_progress(w->nodes[1].engine);
+		rvcm_engine_progress(w->nodes[0].engine); /* it hears us */
 	}
 	assert_in_range(n, 4000 / 200 + 3 * 16, most);
 	world_run(w);
@@ -253,6 +254,59 @@ static void eager_without_end(void **state)
 	assert_int_equal(w->net.fault_status, RVCM_STATUS_PROTOCOL);
 	assert_non_null(strstr(w->net.fault_text, "eagerly"));
 	world_connect(w, 2, 1);
+	world_close(w);
+}
+
+/* Node 0 does not get to hearing it for long; what it sends meanwhile is no breach. */
+static void eager_until_it_is_heard(void **state)
+{
+	struct world *w = world_new();
+	uint8_t eager[16 + 200] = { HDR(1, 0, 0) };
+	size_t cost = 200 + sizeof(struct rvcm_held);
+	size_t slack = 4 * 16 * (1024 + sizeof(struct rvcm_held)), n;
+	struct rvcm_path *path;
+
+	(void)state;
+	w->unexpected_bytes_max = 4000;
+	world_open(w);
+	world_connect(w, 0, 1);
+	path = world_conn(w, 1, 0);
+	for (n = 0; n * cost < 4 * (4000 + slack); n++) {
+		fake_conn_inject(path, eager, sizeof(eager));
+		rvcm_engine_progress(w->nodes[1].engine);
+	}
+	assert_int_equal(w->net.faults, 0);
+	for (n = 0; n < 2 * (slack / cost) && !w->net.faults; n++) {
+		rvcm_engine_progress(w->nodes[0].engine); /* now it has heard */
+		fake_conn_inject(path, eager, sizeof(eager));
+		rvcm_engine_progress(w->nodes[1].engine);
+	}
+	assert_in_range(n, slack / cost, slack / cost + 2);
+	assert_int_equal(w->net.faults, 1);
+	world_run(w);
+	world_close(w);
+}
+
+/* And if it never does, there is an end to that too. */
+static void eager_of_who_never_hears(void **state)
+{
+	struct world *w = world_new();
+	uint8_t eager[16 + 200] = { HDR(1, 0, 0) };
+	size_t most = 16 * (4000 + 4 * 16 * (1024 + sizeof(struct rvcm_held)));
+	size_t cost = 200 + sizeof(struct rvcm_held), n;
+	struct rvcm_path *path;
+
+	(void)state;
+	w->unexpected_bytes_max = 4000;
+	world_open(w);
+	world_connect(w, 0, 1);
+	path = world_conn(w, 1, 0);
+	for (n = 0; n < 2 * (most / cost) && !w->net.faults; n++) {
+		fake_conn_inject(path, eager, sizeof(eager));
+		rvcm_engine_progress(w->nodes[1].engine);
+	}
+	assert_in_range(n, most / cost, most / cost + 2);
+	world_run(w);
 	world_close(w);
 }
 
@@ -316,6 +370,7 @@ static void empty_messages_without_end(void **state)
 	for (; n < 2 * most && !w->net.faults; n++) {
 		fake_conn_inject(world_conn(w, 1, 0), eager, sizeof(eager));
 		rvcm_engine_progress(w->nodes[1].engine);
+		rvcm_engine_progress(w->nodes[0].engine);
 	}
 	/* What an honest peer may be ahead of EAGER_OFF by is no breach. */
 	assert_in_range(n, 4000 / sizeof(struct rvcm_held) + 2 * 16, most + 2);
@@ -335,6 +390,8 @@ int main(void)
 		cmocka_unit_test(a_huge_claim_is_only_truncated),
 		cmocka_unit_test(nonsense_for_a_closing_endpoint),
 		cmocka_unit_test(eager_without_end),
+		cmocka_unit_test(eager_until_it_is_heard),
+		cmocka_unit_test(eager_of_who_never_hears),
 		cmocka_unit_test(announcements_without_end),
 		cmocka_unit_test(empty_messages_without_end),
 	};

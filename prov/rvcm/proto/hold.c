@@ -11,6 +11,9 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 
+#define LATE_MAX 16u /* times what a peer that keeps the rules holds if it hears of them in time \
+		      */
+
 static void budget_changed(struct rvcm_peer *peer)
 {
 	size_t max = peer->ep->engine->unexpected_max;
@@ -63,13 +66,30 @@ static void hold(struct rvcm_held *held)
 	budget_changed(peer);
 }
 
-static bool is_too_much(const struct rvcm_peer *peer, const struct rvcm_parse *msg)
+/*
+ * What it sends may come by another link than what we say goes, and a slow one: what comes until
+ * the peer is known to have EAGER_OFF is not its fault, within reason.
+ */
+static bool is_beyond(struct rvcm_peer *peer)
 {
 	const struct rvcm_engine *engine = peer->ep->engine;
+	size_t more = 0;
 
+	if (peer->held_bytes <= engine->unexpected_hard)
+		return false;
+	if (!peer->off_told || !rvcm_path_accepted(peer->path, peer->off_mark))
+		peer->off_bytes = peer->held_bytes;
+	if (peer->off_bytes > engine->unexpected_max)
+		more = peer->off_bytes - engine->unexpected_max;
+	return peer->held_bytes > engine->unexpected_hard + more ||
+	       peer->held_bytes > engine->unexpected_hard * LATE_MAX;
+}
+
+static bool is_too_much(struct rvcm_peer *peer, const struct rvcm_parse *msg)
+{
 	if (msg->op == RVCM_MESSAGE_RTS)
-		return peer->held_rts >= engine->announced_max;
-	return peer->held_bytes > engine->unexpected_hard;
+		return peer->held_rts >= peer->ep->engine->announced_max;
+	return is_beyond(peer);
 }
 
 int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)

@@ -99,6 +99,7 @@ static bool flush_budget(struct rvcm_peer *peer)
 	rvcm_put_header(buf, op, 0, 0, 0, 0);
 	rvcm_path_commit(peer->path, rvcm_put_bytes(0), RVCM_PATH_SOON);
 	peer->off_told = peer->off_wanted;
+	peer->off_mark = rvcm_path_mark(peer->path);
 	return true;
 }
 

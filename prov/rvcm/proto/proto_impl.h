@@ -101,8 +101,10 @@ struct rvcm_peer {
 	bool waiting;    /* something is queued until sink->ready */
 	bool eager_off;  /* it told us so */
 	bool off_wanted; /* we hold too much of it */
-	bool off_told;   /* and it has been told */
-	bool long_sent;  /* a message longer than eager_max went eagerly, before long_mark */
+	bool off_told;   /* and it has been told, before off_mark */
+	uint32_t off_mark;
+	size_t off_bytes; /* held_bytes when it can have heard of that */
+	bool long_sent;   /* a message longer than eager_max went eagerly, before long_mark */
 	uint32_t long_mark;
 	struct rvcm_list queued;
 	struct rvcm_list announced;
