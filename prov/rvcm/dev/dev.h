@@ -44,6 +44,38 @@ enum rvcm_dev_cap {
 	RVCM_DEV_CAP_HEAD = 1u << 8,   /* shows the head of a long message: RECV_HEAD, rx_place */
 };
 
+/* What a device speaks; those of one wire reach each other, whatever they are made of. */
+enum rvcm_dev_wire {
+	RVCM_DEV_WIRE_OTHER,
+	RVCM_DEV_WIRE_IB,    /* InfiniBand's transport, on InfiniBand or as RoCE v2 */
+	RVCM_DEV_WIRE_IWARP, /* on TCP: it occupies the TCP ports that it listens on */
+};
+
+enum rvcm_dev_link_state {
+	RVCM_DEV_LINK_UNKNOWN,
+	RVCM_DEV_LINK_DOWN,
+	RVCM_DEV_LINK_UP,
+};
+
+/* The adapter behind a device, for people. Empty or zero = not known. */
+struct rvcm_dev_nic {
+	char device[32]; /* "mlx5_0" */
+	char driver[32]; /* the kernel's module: "mlx5_core" */
+	char firmware[64];
+	uint32_t vendor_id; /* IEEE OUI, or PCI vendor */
+	uint32_t part_id;
+	uint32_t version;
+	bool on_pci;
+	uint16_t pci_domain;
+	uint8_t pci_bus;
+	uint8_t pci_device;
+	uint8_t pci_function;
+	uint8_t port;          /* of the adapter, from 1 */
+	char link_type[16];    /* "InfiniBand", "Ethernet" */
+	char link_address[64]; /* GID, or LID on InfiniBand */
+	enum rvcm_dev_link_state link_state;
+};
+
 /* Limits of a device. Queue sizes asked above them are clamped by the device, never refused. */
 struct rvcm_dev_attr {
 	char name[64];               /* as users know it: "mlx5_0", "soft-lo" */
@@ -66,6 +98,8 @@ struct rvcm_dev_attr {
 	uint32_t mtu_bytes;
 	uint64_t link_bits_per_s; /* 0 = unknown */
 	int numa_node;            /* -1 = unknown */
+	enum rvcm_dev_wire wire;
+	struct rvcm_dev_nic nic;
 };
 
 enum rvcm_dev_mem_kind {

@@ -77,6 +77,8 @@ static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr
 	attr->mtu_bytes = 64u * 1024;
 	attr->pool_waits = true;
 	attr->numa_node = -1;
+	attr->wire = RVCM_DEV_WIRE_IWARP;
+	attr->nic.link_state = RVCM_DEV_LINK_UP;
 }
 
 /* Behind those that are as good. */
