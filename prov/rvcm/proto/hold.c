@@ -11,8 +11,9 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 
-#define LATE_MAX 16u /* times what a peer that keeps the rules holds if it hears of them in time \
-		      */
+#define LATE_MAX                                                                        \
+	16u /* times what a peer that keeps the rules holds if it hears of them in time \
+	     */
 
 static void budget_changed(struct rvcm_peer *peer)
 {
