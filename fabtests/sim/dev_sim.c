@@ -125,7 +125,7 @@ bool sim_dev_live(struct sim_dev *dev, const struct sim_shell *shell)
 int sim_dev_call(struct sim_dev *dev)
 {
 	dev->n_calls++;
-	if (dev->dead)
+	if (dev->dead || dev->removed)
 		return -ENODEV;
 	return dev->fail_call && --dev->fail_call == 0 ? dev->fail_call_err : 0;
 }
@@ -144,7 +144,7 @@ struct sim_dev *sim_dev_find(struct sim_net *net, uint32_t fabric, const struct 
 	struct sim_dev *dead = NULL, *idle = NULL;
 
 	for (struct sim_dev *dev = net->devs; dev; dev = dev->next) {
-		if (dev->fabric != fabric || !same_ip(&dev->base.attr.addr, addr))
+		if (dev->removed || dev->fabric != fabric || !same_ip(&dev->base.attr.addr, addr))
 			continue;
 		if (!dev->dead && sim_dev_listener(dev, addr))
 			return dev;

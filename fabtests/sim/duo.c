@@ -17,6 +17,8 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	end->sent += comp->status == RVCM_STATUS_OK;
 	end->failed += comp->status == RVCM_STATUS_PEER_CLOSED;
 	end->lost += comp->status == RVCM_STATUS_CONNECTION_LOST;
+	end->other += comp->status != RVCM_STATUS_OK && comp->status != RVCM_STATUS_PEER_CLOSED &&
+		      comp->status != RVCM_STATUS_CONNECTION_LOST;
 }
 
 static uint64_t source(void *ctx, const struct rvcm_addr *name)

@@ -23,6 +23,7 @@ struct duo_end {
 	uint32_t sent;   /* well */
 	uint32_t failed; /* with PEER_CLOSED */
 	uint32_t lost;   /* with CONNECTION_LOST */
+	uint32_t other;  /* with any other error */
 };
 
 /* What devices a node has, all with the address of the first; in order of preference. */

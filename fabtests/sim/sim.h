@@ -211,6 +211,10 @@ uint32_t sim_dev_calls(const struct rvcm_dev *dev);
 /* The caller is gone: no call on dev but those that close may follow. */
 void sim_dev_kill(struct rvcm_dev *dev, enum sim_kill how);
 
+/* The device is pulled out: DEVICE_REMOVAL, its links break, and its resource calls fail: ENODEV.
+ */
+void sim_dev_remove(struct rvcm_dev *dev);
+
 /* Nothing arrives at dev and none of its timers runs until resumed; what arrived is kept. */
 void sim_dev_pause(struct rvcm_dev *dev);
 void sim_dev_resume(struct rvcm_dev *dev);

@@ -33,6 +33,24 @@ uint32_t sim_dev_calls(const struct rvcm_dev *base)
 
 /* -- wires ----------------------------------------------------------------------------------- */
 
+static uint32_t for_wires(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b,
+			  void (*fn)(struct sim_wire *wire))
+{
+	struct rvcm_list *pos, *next;
+	uint32_t n = 0;
+
+	rvcm_list_for_each_safe (pos, next, &net->wires) {
+		struct sim_wire *wire = rvcm_container_of(pos, struct sim_wire, node);
+
+		if (!sim_wire_between(wire, a, b))
+			continue;
+		n += wire->up && !wire->broken && wire->end[0] && wire->end[1];
+		if (fn)
+			fn(wire);
+	}
+	return n;
+}
+
 static void do_break(struct sim_wire *wire)
 {
 	sim_wire_break(wire, NULL, RVCM_STATUS_CONNECTION_LOST);
@@ -44,6 +62,20 @@ static void do_watch(struct sim_wire *wire)
 	for (int i = 0; i < 2; i++)
 		if (wire->end[i])
 			sim_tx_watch(wire->end[i]);
+}
+
+static void do_remove(struct sim_wire *wire)
+{
+	sim_wire_break(wire, NULL, RVCM_STATUS_DEVICE_REMOVED);
+}
+
+void sim_dev_remove(struct rvcm_dev *base)
+{
+	struct sim_dev *dev = sim_dev_of(base);
+
+	dev->removed = true;
+	sim_cm_push(dev, NULL, RVCM_DEV_EVENT_DEVICE_REMOVAL);
+	for_wires(dev->net, base, NULL, do_remove);
 }
 
 static void do_silence(struct sim_wire *wire)
@@ -64,24 +96,6 @@ static void do_heal(struct sim_wire *wire)
 {
 	wire->silent = false;
 	do_kick(wire);
-}
-
-static uint32_t for_wires(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b,
-			  void (*fn)(struct sim_wire *wire))
-{
-	struct rvcm_list *pos, *next;
-	uint32_t n = 0;
-
-	rvcm_list_for_each_safe (pos, next, &net->wires) {
-		struct sim_wire *wire = rvcm_container_of(pos, struct sim_wire, node);
-
-		if (!sim_wire_between(wire, a, b))
-			continue;
-		n += wire->up && !wire->broken && wire->end[0] && wire->end[1];
-		if (fn)
-			fn(wire);
-	}
-	return n;
 }
 
 void sim_links_break(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b)

@@ -284,6 +284,7 @@ struct sim_dev {
 	struct sim_dev *next;
 	enum sim_early early;
 	uint32_t fabric;
+	bool removed;
 	struct sim_shell *shells;
 	struct sim_listener *listeners;
 	struct sim_mr_slot *mrs;

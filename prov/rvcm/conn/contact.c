@@ -102,8 +102,9 @@ static void do_open(struct rvcm_contact *contact)
 							  &contact->link->request,
 							  sizeof(contact->link->request));
 	}
-	if (rc)
-		rvcm_contact_failed(contact, rvcm_status_from_errno(-rc), -rc, true,
+	if (rc) /* a device that is gone stays so */
+		rvcm_contact_failed(contact, rvcm_status_from_errno(-rc), -rc,
+				    rc != -ENODEV || rvcm_contact_falls_through(contact),
 				    "the connection could not be started");
 	else
 		arm(contact, ATTEMPT_NS);

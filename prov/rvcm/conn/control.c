@@ -135,6 +135,28 @@ static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev
 	rvcm_contact_feed(contact, RVCM_LINK_EV_LOST);
 }
 
+/* What happened to a device as a whole; its links end by themselves. */
+static void say_device(struct rvcm_dev *dev, enum rvcm_dev_event_type type)
+{
+	static const struct {
+		enum rvcm_dev_event_type type;
+		const char *text;
+	} rows[] = {
+		{ RVCM_DEV_EVENT_DEVICE_REMOVAL,
+		  "the device was removed; its connections are lost" },
+		{ RVCM_DEV_EVENT_ADDR_CHANGE, "its address has moved: connections may be lost" },
+		{ RVCM_DEV_EVENT_PORT_DOWN, "the port is down: nothing is sent or received" },
+		{ RVCM_DEV_EVENT_PORT_UP, "the port is up again" },
+		{ RVCM_DEV_EVENT_CQ_ERROR, "a completion queue has failed" },
+		{ RVCM_DEV_EVENT_QP_FATAL, "a queue pair has failed" },
+		{ RVCM_DEV_EVENT_SRQ_LIMIT, "a shared receive queue runs low" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].type == type)
+			rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s", dev->attr.name, rows[i].text);
+}
+
 static void handle(struct rvcm_dev *dev, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_slot_listen *listen = ev->ctx;
@@ -158,8 +180,8 @@ static void handle(struct rvcm_dev *dev, const struct rvcm_dev_event *ev)
 	case RVCM_DEV_EVENT_DISCONNECTED:
 		disconnected(ev->ctx, ev);
 		break;
-	default: /* progress reports, and device events that a device with links in use sends */
-		rvcm_info(RVCM_LOG_EP_CTRL, "%s: event %d", dev->attr.name, (int)ev->type);
+	default: /* of the device; or how far an attempt has come */
+		say_device(dev, ev->type);
 		break;
 	}
 }
