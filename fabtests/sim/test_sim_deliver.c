@@ -9,9 +9,9 @@
 #include "sim/duo.h"
 
 /* All are connected, and have heard of each other. */
-static void world_open(struct duo *w, int n_ends)
+static void world_open_on(struct duo *w, int n_ends, bool placed)
 {
-	duo_open(w, 1, n_ends, true);
+	duo_open(w, 1, n_ends, placed);
 	for (int i = 0; i < n_ends; i++) {
 		struct duo_end *sender = &w->nodes[0].ends[0], *receiver = &w->nodes[1].ends[i];
 
@@ -27,6 +27,11 @@ static void world_open(struct duo *w, int n_ends)
 		assert_int_equal(sender->sent, i + 1);
 	}
 	w->nodes[0].ends[0].sent = 0;
+}
+
+static void world_open(struct duo *w, int n_ends)
+{
+	world_open_on(w, n_ends, true);
 }
 
 /* It closes, and cannot end yet: nobody has fetched what it has injected. */
@@ -165,6 +170,56 @@ static void it_reads_and_is_not_looked_after(void **state)
 	duo_close(&w);
 }
 
+/*
+ * It takes the message and closes at once, and the question whether it has is asked too late for
+ * it.
+ */
+static void its_last_word_vouches(void **state)
+{
+	struct duo w;
+	struct duo_end *sender = &w.nodes[0].ends[0], *closing = &w.nodes[1].ends[0];
+	uint32_t received;
+
+	(void)state;
+	world_open_on(&w, 1, false);
+	received = closing->received;
+	duo_receive(closing);
+	duo_deliver(&w, 0);
+	while (closing->received == received) {
+		sim_step_by(w.net, sim_now(w.net) + SIM_MS);
+		rvcm_engine_progress(w.nodes[1].engine); /* and who has sent does not look */
+	}
+	rvcm_ep_shutdown(closing->ep);
+	while (!rvcm_ep_quiet(closing->ep)) {
+		rvcm_carrier_control(rvcm_engine_carrier(w.nodes[1].engine));
+		rvcm_engine_progress(w.nodes[1].engine);
+		sim_step_by(w.net, sim_now(w.net) + SIM_MS);
+	}
+	duo_end_close(closing);
+	duo_pass(&w, SIM_S);
+	assert_int_equal(sender->sent, 1);
+	assert_int_equal(sender->failed, 0);
+	duo_close(&w);
+}
+
+/* The other way round: what comes when it closes is not vouched for by the last word either. */
+static void its_last_word_is_no_more_than_true(void **state)
+{
+	struct duo w;
+	struct duo_end *sender = &w.nodes[0].ends[0], *closing = &w.nodes[1].ends[0];
+
+	(void)state;
+	world_open(&w, 1);
+	duo_receive(closing);
+	duo_deliver(&w, 0);
+	rvcm_ep_shutdown(closing->ep);
+	duo_end_close(closing);
+	duo_pass(&w, SIM_S);
+	assert_int_equal(sender->sent, 0);
+	assert_int_equal(sender->failed, 1);
+	duo_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +227,8 @@ int main(void)
 		cmocka_unit_test(its_process_goes_on),
 		cmocka_unit_test(others_are_confirmed),
 		cmocka_unit_test(taken_before_is_confirmed),
+		cmocka_unit_test(its_last_word_vouches),
+		cmocka_unit_test(its_last_word_is_no_more_than_true),
 		cmocka_unit_test(it_reads_and_is_not_looked_after),
 	};
 

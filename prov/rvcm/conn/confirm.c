@@ -10,7 +10,7 @@
  * another link than the answer: until that has been answered, ENDED, though the endpoint may be
  * gone by then; or until END has been said here too, for that link was lost.) When it answers less
  * than was asked, another answer follows as soon as that is so. Where BYE is what is said, none
- * does: the link ends.
+ * does: the link ends. So BYE answers too, asked or not: the question may come too late.
  *
  * The next HEARTBEAT waits for the answer to the last one, so one is under way.
  */
@@ -287,13 +287,23 @@ void rvcm_confirm_review(struct rvcm_conn *conn)
 	conn->answer_follows = false;
 }
 
-bool rvcm_confirm_answer(struct rvcm_conn *conn)
+static bool vouch(struct rvcm_conn *conn, enum rvcm_wire_kind kind)
 {
 	uint32_t before = conn->unsure ? conn->sure_before : conn->rx_next;
 	struct rvcm_wire_ack answer = { .imm_seen = { 0 } };
 
 	rvcm_le32_put(answer.confirmed, before);
-	if (rvcm_tx_control(conn, RVCM_WIRE_ACK, &answer, sizeof(answer)))
+	return rvcm_tx_control(conn, kind, &answer, sizeof(answer)) == 0;
+}
+
+bool rvcm_confirm_bye(struct rvcm_conn *conn)
+{
+	return vouch(conn, RVCM_WIRE_BYE);
+}
+
+bool rvcm_confirm_answer(struct rvcm_conn *conn)
+{
+	if (!vouch(conn, RVCM_WIRE_ACK))
 		return false;
 	conn->answer_due = false;
 	conn->answer_follows = conn->unsure;

@@ -180,6 +180,8 @@ void rvcm_confirm_unkept(struct rvcm_conn *conn);
 void rvcm_confirm_stray(struct rvcm_conn *conn);
 /* END may have been posted: see whether there is more to vouch for. */
 void rvcm_confirm_review(struct rvcm_conn *conn);
+/* BYE, and how far we vouch. False: try again. */
+bool rvcm_confirm_bye(struct rvcm_conn *conn);
 /* Answer a HEARTBEAT. False: try again. */
 bool rvcm_confirm_answer(struct rvcm_conn *conn);
 

@@ -156,7 +156,11 @@ static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame
 		rvcm_conn_schedule(conn);
 		break;
 	case RVCM_WIRE_BYE:
-		conn->peer_bye = true;
+		why = rvcm_confirm_answered(conn, (const uint8_t *)(frame + 1), bytes);
+		if (why)
+			malformed(conn, why);
+		else
+			conn->peer_bye = true;
 		break;
 	case RVCM_WIRE_HELLO:
 		malformed(conn, "a second HELLO");

@@ -150,8 +150,8 @@ _Static_assert(sizeof(struct rvcm_wire_hello) == 32, "hello");
 #define RVCM_WIRE_RAIL_BYTES 24u
 
 /*
- * The body of an ACK that answers a HEARTBEAT. Every message before confirmed was taken by an
- * endpoint that was open; one behind it may have been accepted by the link, and dropped.
+ * The body of an ACK that answers a HEARTBEAT, and of BYE. Every message before confirmed was taken
+ * by an endpoint that was open; one behind it may have been accepted by the link, and dropped.
  */
 struct rvcm_wire_ack {
 	uint8_t imm_seen[4]; /* 0 in version 1 */
@@ -160,7 +160,7 @@ struct rvcm_wire_ack {
 
 _Static_assert(sizeof(struct rvcm_wire_ack) == 8, "ack");
 
-/* The body of a BYE that stands in the place of an acceptor's HELLO; else BYE has none. */
+/* The body of a BYE that stands in the place of an acceptor's HELLO. */
 struct rvcm_wire_bye {
 	uint8_t reason[2]; /* enum rvcm_wire_reason */
 	uint8_t reserved[2];

@@ -50,7 +50,7 @@ static bool send_owed(struct rvcm_conn *conn)
 		return false;
 	if (conn->ack_due && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
 		return false;
-	if (conn->bye_due && rvcm_tx_control(conn, RVCM_WIRE_BYE, NULL, 0))
+	if (conn->bye_due && !rvcm_confirm_bye(conn))
 		return false;
 	conn->bye_due = false;
 	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn);
