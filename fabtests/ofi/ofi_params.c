@@ -42,6 +42,9 @@ static const struct {
 	{ "FI_RVCM_SILENCE_TIMEOUT", "99" },
 	{ "FI_RVCM_KEEPALIVE", "0" },
 	{ "FI_RVCM_CRC", "2" },
+	{ "FI_RVCM_MR_CACHE_MONITOR", "kernel" },
+	{ "FI_RVCM_MR_CACHE_MONITOR", "" },
+	{ "FI_RVCM_MR_CACHE_COUNT", "-1" },
 };
 
 static void malformed_values_are_named_and_refused(void **state)

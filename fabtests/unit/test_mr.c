@@ -45,7 +45,7 @@ static struct rvcm_mr_domain *open_domain(void)
 
 	a = (struct counting_dev) { .dev.ops = &ops };
 	b = (struct counting_dev) { .dev.ops = &ops };
-	assert_int_equal(rvcm_mr_domain_open(devs, 2, &domain), 0);
+	assert_int_equal(rvcm_mr_domain_open(devs, 2, NULL, &domain), 0);
 	return domain;
 }
 
@@ -103,10 +103,10 @@ static void a_domain_has_one_to_eight_devices(void **state)
 	(void)state;
 	for (uint32_t i = 0; i <= RVCM_MR_DEVS_MAX; i++)
 		devs[i] = &a.dev;
-	assert_int_equal(rvcm_mr_domain_open(devs, 0, &domain), -EINVAL);
-	assert_int_equal(rvcm_mr_domain_open(devs, RVCM_MR_DEVS_MAX + 1, &domain), -EINVAL);
+	assert_int_equal(rvcm_mr_domain_open(devs, 0, NULL, &domain), -EINVAL);
+	assert_int_equal(rvcm_mr_domain_open(devs, RVCM_MR_DEVS_MAX + 1, NULL, &domain), -EINVAL);
 	assert_null(domain);
-	assert_int_equal(rvcm_mr_domain_open(devs, RVCM_MR_DEVS_MAX, &domain), 0);
+	assert_int_equal(rvcm_mr_domain_open(devs, RVCM_MR_DEVS_MAX, NULL, &domain), 0);
 	rvcm_mr_domain_close(domain);
 }
 
@@ -118,7 +118,7 @@ static void memory_runs_out(void **state)
 
 	(void)state;
 	failmem_fail_nth(1);
-	assert_int_equal(rvcm_mr_domain_open(devs, 1, &domain), -ENOMEM);
+	assert_int_equal(rvcm_mr_domain_open(devs, 1, NULL, &domain), -ENOMEM);
 	assert_null(domain);
 	domain = open_domain();
 	failmem_fail_nth(1);

@@ -88,6 +88,7 @@ struct rvcm_dev_attr {
 	uint32_t rq_depth_max;
 	uint32_t cq_depth_max;
 	uint32_t qp_max;
+	bool mr_free; /* registering costs nothing and cannot go stale: nothing is pinned */
 	uint32_t mr_max;
 	uint64_t message_bytes_max; /* longest SEND, WRITE or READ; longer ones are cut by conn */
 	size_t pool_message_bytes;  /* longest SEND that a pool should be made for: each receive

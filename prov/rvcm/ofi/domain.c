@@ -23,12 +23,12 @@
 #include "ofi/endpoint.h"
 #include "ofi/hints.h"
 #include "ofi/jobkey.h"
+#include "ofi/mrcache.h"
 #include "ofi/region.h"
 #include "ofi/nosys.h"
 #include "ofi/params.h"
 #include "ofi/progress.h"
 #include "ofi/sockaddr.h"
-#include "ofi/statfile.h"
 #include "ofi/tclass.h"
 
 #define DATA_FDS_MAX 64
@@ -148,8 +148,10 @@ static int domain_close(struct fid *fid)
 	} else {
 		rvcm_progress_stop(domain->progress);
 		rvcm_control_remove(&domain->control);
-		rvcm_statfile_domain(domain->carrier, &domain->counted, domain->stats);
+		rvcm_mr_flush(rvcm_engine_mr(domain->engine)); /* to be counted */
+		rvcm_statfile_domain(domain->engine, &domain->counted, domain->stats);
 		rvcm_engine_close(domain->engine);
+		rvcm_mrcache_close(domain->monitor);
 		domain->dev->ops->close(domain->dev);
 	}
 	close(domain->data_epoll);
@@ -287,9 +289,13 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 			      attr.carrier.job_key);
 	if (rc)
 		return rc;
+	rvcm_mrcache_open(&domain->dev->attr, params, &attr.mr);
 	rc = rvcm_engine_open(&attr, &domain->engine);
-	if (rc)
+	if (rc) {
+		rvcm_mrcache_close(attr.mr.monitor);
 		return rc;
+	}
+	domain->monitor = attr.mr.monitor;
 	domain->carrier = rvcm_engine_carrier(domain->engine);
 	return 0;
 }
@@ -369,6 +375,7 @@ err_remove:
 	rvcm_control_remove(&domain->control);
 err_close_engine:
 	rvcm_engine_close(domain->engine);
+	rvcm_mrcache_close(domain->monitor);
 err_close_device:
 	domain->dev->ops->close(domain->dev);
 err_close_epoll:

@@ -22,6 +22,7 @@
 #include "ofi/control.h"
 #include "ofi/fabric.h"
 #include "ofi/offer.h"
+#include "ofi/statfile.h"
 #include "proto/proto.h"
 
 struct rvcm_progress;
@@ -45,9 +46,10 @@ struct rvcm_domain {
 	uint32_t tclass; /* FI_TC_*, of all its packets */
 	size_t tx_size;
 	size_t rx_size;
-	atomic_uint_fast64_t next_key;     /* of memory registrations */
-	struct rvcm_carrier_stats counted; /* statfile.c's */
-	char *stats;                       /* FI_RVCM_STATS, or NULL */
+	atomic_uint_fast64_t next_key;        /* of memory registrations */
+	struct rvcm_statfile_counted counted; /* statfile.c's */
+	struct rvcm_monitor *monitor;         /* mrcache.c's */
+	char *stats;                          /* FI_RVCM_STATS, or NULL */
 };
 
 /* Somebody who waits for completions. On domain.sleepers while asleep. */

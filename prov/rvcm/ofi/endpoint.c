@@ -317,7 +317,7 @@ static void shut_down(struct rvcm_endpoint *ep)
 
 	rvcm_ep_shutdown(ep->ep);
 	await_quiet(ep);
-	rvcm_statfile_endpoint(ep->ep, domain->carrier, &domain->counted, domain->stats);
+	rvcm_statfile_endpoint(ep->ep, domain->engine, &domain->counted, domain->stats);
 	rvcm_ep_close(ep->ep);
 }
 

@@ -27,9 +27,11 @@
 struct param {
 	const char *name;
 	const char *help;
-	const char *unit; /* NULL = a text */
-	size_t offset;    /* in struct rvcm_params */
-	size_t standard;  /* its default */
+	const char *unit;    /* NULL = a text */
+	const char *choices; /* of a text: the words that it may be, NULL = anything */
+	const char *word;    /* and its default */
+	size_t offset;       /* in struct rvcm_params */
+	size_t standard;     /* its default */
 	size_t least;
 	size_t most;
 };
@@ -45,7 +47,14 @@ static const struct param table[] = {
 	  .standard = (standard_),                                     \
 	  .least = (least_),                                           \
 	  .most = (most_) },
+#define RVCM_PARAM_CHOICE(name_, word_, choices_, help_) \
+	{ .name = #name_,                                \
+	  .help = (help_),                               \
+	  .choices = (choices_),                         \
+	  .word = (word_),                               \
+	  .offset = offsetof(struct rvcm_params, name_) },
 #include "ofi/params.def"
+#undef RVCM_PARAM_CHOICE
 #undef RVCM_PARAM_TEXT
 #undef RVCM_PARAM_SIZE
 };
@@ -70,6 +79,10 @@ void rvcm_params_define(const struct fi_provider *provider)
 			fi_param_define(provider, p->name, FI_PARAM_SIZE_T,
 					"%s (%s, %zu to %zu, default %zu)", p->help, p->unit,
 					p->least, p->most, p->standard);
+		else if (p->choices)
+			fi_param_define(provider, p->name, FI_PARAM_STRING,
+					"%s (one of: %s; default %s)", p->help, p->choices,
+					p->word);
 		else
 			fi_param_define(provider, p->name, FI_PARAM_STRING, "%s", p->help);
 	}
@@ -123,6 +136,35 @@ static int read_text(const struct param *p, const char *text, const char **value
 	return 0;
 }
 
+/* The words are taken as they are written. */
+static int read_choice(const struct param *p, const char *text, const char **value)
+{
+	size_t n = text ? strlen(text) : 0;
+	char name[VARIABLE_MAX];
+
+	*value = text ? text : p->word;
+	for (const char *at = p->choices; text && *at;) {
+		size_t len = strcspn(at, " ");
+
+		if (len == n && memcmp(at, text, n) == 0)
+			return 0;
+		at += len;
+		at += *at == ' ';
+	}
+	if (!text)
+		return 0;
+	rvcm_warn(RVCM_LOG_CORE, "%s=%s: one of the words: %s", variable(p, name), text,
+		  p->choices);
+	return -EINVAL;
+}
+
+static int read_one(const struct param *p, const char *text, void *field)
+{
+	if (p->unit)
+		return read_size(p, text, field);
+	return p->choices ? read_choice(p, text, field) : read_text(p, text, field);
+}
+
 int rvcm_params_read(struct rvcm_params *params)
 {
 	int rc = 0;
@@ -132,7 +174,7 @@ int rvcm_params_read(struct rvcm_params *params)
 		void *field = (char *)params + p->offset;
 		char name[VARIABLE_MAX];
 		const char *text = getenv(variable(p, name));
-		int err = p->unit ? read_size(p, text, field) : read_text(p, text, field);
+		int err = read_one(p, text, field);
 
 		if (err)
 			rc = err;

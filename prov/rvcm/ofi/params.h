@@ -16,7 +16,9 @@ struct fi_provider;
 struct rvcm_params {
 #define RVCM_PARAM_TEXT(name, help)                              const char *name;
 #define RVCM_PARAM_SIZE(name, default_, least, most, unit, help) size_t name;
+#define RVCM_PARAM_CHOICE(name, default_, choices, help)         const char *name;
 #include "ofi/params.def"
+#undef RVCM_PARAM_CHOICE
 #undef RVCM_PARAM_TEXT
 #undef RVCM_PARAM_SIZE
 };

@@ -42,6 +42,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t ep[EP_COUNT];
 	uint64_t carrier[CARRIER_COUNT];
+	uint64_t mr[RVCM_MR_STATS];
 	bool told; /* that they cannot be written: every endpoint and domain would find that */
 } totals = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -55,7 +56,6 @@ static uint64_t field(const void *stats, const struct row *row)
 	return value;
 }
 
-/* Add to the totals what the carrier has done since it was last counted. Under lock. */
 static void count_carrier(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted)
 {
 	struct rvcm_carrier_stats now;
@@ -65,6 +65,39 @@ static void count_carrier(const struct rvcm_carrier *carrier, struct rvcm_carrie
 		totals.carrier[i] +=
 			field(&now, &carrier_rows[i]) - field(counted, &carrier_rows[i]);
 	*counted = now;
+}
+
+/* A level is counted by how it has changed, so that of all domains they add up; a maximum stays. */
+static void count_mr(struct rvcm_mr_domain *mr, struct rvcm_mr_stats *counted)
+{
+	struct rvcm_mr_stats now;
+	uint64_t *from = (uint64_t *)counted, *to = (uint64_t *)&now;
+
+	rvcm_mr_stats(mr, &now);
+	for (size_t i = 0; i < RVCM_MR_STATS; i++) {
+		if (rvcm_mr_stat_descs[i].kind == RVCM_STAT_MAX)
+			rvcm_stat_max(&totals.mr[i], to[i]);
+		else
+			totals.mr[i] += to[i] - from[i];
+	}
+	*counted = now;
+}
+
+/* Add to the totals what the engine has done since it was last counted. Under lock. */
+static void count_engine(struct rvcm_engine *engine, struct rvcm_statfile_counted *counted)
+{
+	count_carrier(rvcm_engine_carrier(engine), &counted->carrier);
+	count_mr(rvcm_engine_mr(engine), &counted->mr);
+}
+
+static bool print_mr(FILE *file)
+{
+	for (size_t i = 0; i < RVCM_MR_STATS; i++) {
+		if (fprintf(file, "mr_%s %" PRIu64 "\n", rvcm_mr_stat_descs[i].name, totals.mr[i]) <
+		    0)
+			return false;
+	}
+	return true;
 }
 
 static bool print(FILE *file, const uint64_t *total, const struct row *rows, size_t n)
@@ -85,7 +118,7 @@ static int write_file(const char *name, const char *beside)
 	if (!file)
 		return -errno;
 	good = print(file, totals.ep, ep_rows, EP_COUNT) &&
-	       print(file, totals.carrier, carrier_rows, CARRIER_COUNT);
+	       print(file, totals.carrier, carrier_rows, CARRIER_COUNT) && print_mr(file);
 	if (fclose(file) || !good || rename(beside, name)) {
 		int rc = -errno;
 
@@ -111,8 +144,8 @@ static void publish(const char *prefix)
 	totals.told = rc != 0;
 }
 
-void rvcm_statfile_endpoint(const struct rvcm_ep *ep, const struct rvcm_carrier *carrier,
-			    struct rvcm_carrier_stats *counted, const char *prefix)
+void rvcm_statfile_endpoint(const struct rvcm_ep *ep, struct rvcm_engine *engine,
+			    struct rvcm_statfile_counted *counted, const char *prefix)
 {
 	struct rvcm_ep_stats stats;
 
@@ -122,18 +155,18 @@ void rvcm_statfile_endpoint(const struct rvcm_ep *ep, const struct rvcm_carrier 
 	pthread_mutex_lock(&totals.lock);
 	for (size_t i = 0; i < EP_COUNT; i++)
 		totals.ep[i] += field(&stats, &ep_rows[i]);
-	count_carrier(carrier, counted);
+	count_engine(engine, counted);
 	publish(prefix);
 	pthread_mutex_unlock(&totals.lock);
 }
 
-void rvcm_statfile_domain(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted,
+void rvcm_statfile_domain(struct rvcm_engine *engine, struct rvcm_statfile_counted *counted,
 			  const char *prefix)
 {
 	if (!prefix)
 		return;
 	pthread_mutex_lock(&totals.lock);
-	count_carrier(carrier, counted);
+	count_engine(engine, counted);
 	publish(prefix);
 	pthread_mutex_unlock(&totals.lock);
 }

@@ -9,15 +9,18 @@
 
 #include "proto/proto.h"
 
-/*
- * The endpoint is about to be closed. counted, zero at first and the domain's, remembers what of
- * its carrier is in the totals already. prefix NULL does nothing.
- */
-void rvcm_statfile_endpoint(const struct rvcm_ep *ep, const struct rvcm_carrier *carrier,
-			    struct rvcm_carrier_stats *counted, const char *prefix);
+/* What of a domain's counters is in the totals already. The domain's; zero at first. */
+struct rvcm_statfile_counted {
+	struct rvcm_carrier_stats carrier;
+	struct rvcm_mr_stats mr;
+};
 
-/* The carrier is about to be closed. */
-void rvcm_statfile_domain(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted,
+/* The endpoint is about to be closed. prefix NULL does nothing. */
+void rvcm_statfile_endpoint(const struct rvcm_ep *ep, struct rvcm_engine *engine,
+			    struct rvcm_statfile_counted *counted, const char *prefix);
+
+/* The engine is about to be closed. */
+void rvcm_statfile_domain(struct rvcm_engine *engine, struct rvcm_statfile_counted *counted,
 			  const char *prefix);
 
 #endif

@@ -149,7 +149,7 @@ int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **e
 	if (!e)
 		return -ENOMEM;
 	init(e, attr);
-	rc = rvcm_mr_domain_open(carrier.devs, carrier.n_devs, &e->mr);
+	rc = rvcm_mr_domain_open(carrier.devs, carrier.n_devs, &attr->mr, &e->mr);
 	if (rc)
 		goto err_free;
 	carrier.head_bytes = HEAD_BYTES;
@@ -179,6 +179,11 @@ void rvcm_engine_close(struct rvcm_engine *engine)
 struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine)
 {
 	return engine->carrier;
+}
+
+struct rvcm_mr_domain *rvcm_engine_mr(struct rvcm_engine *engine)
+{
+	return engine->mr;
 }
 
 void rvcm_engine_flush(struct rvcm_engine *engine)

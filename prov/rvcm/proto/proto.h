@@ -20,6 +20,7 @@
 #include "base/addr.h"
 #include "base/status.h"
 #include "conn/conn.h"
+#include "mr/mr.h"
 
 #define RVCM_EP_SOURCE_NONE UINT64_MAX /* FI_ADDR_UNSPEC and FI_ADDR_NOTAVAIL */
 #define RVCM_EP_IOV_MAX     4u
@@ -37,12 +38,14 @@ struct rvcm_engine_attr {
 	size_t eager_lone_bytes_max; /* the same, if no other long one is under way */
 	size_t lend_bytes_min;       /* eager payload that is not copied first; 0 = all is */
 	size_t unexpected_bytes_max; /* eager bytes held unmatched per peer */
+	struct rvcm_mr_attr mr;      /* the cache of registrations; zero = none */
 };
 
 int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **engine);
 /* After every endpoint is closed and the control side has stopped. */
 void rvcm_engine_close(struct rvcm_engine *engine);
 struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine);
+struct rvcm_mr_domain *rvcm_engine_mr(struct rvcm_engine *engine);
 /* Send what waits for company (carrier.hold) without looking for more to do. */
 void rvcm_engine_flush(struct rvcm_engine *engine);
 /* Move everything on once; returns the number of events. */

@@ -71,6 +71,7 @@ static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr
 	attr->rq_depth_max = 1u << 16;
 	attr->cq_depth_max = 1u << 20;
 	attr->qp_max = 1u << 16;
+	attr->mr_free = true;
 	attr->mr_max = RVCM_SOFT_KEY_REGIONS_MAX;
 	attr->message_bytes_max = 1ull << 30;
 	attr->lead_bytes = RVCM_SOFT_MPA_HEADER_BYTES + RVCM_SOFT_WIRE_UNTAGGED_BYTES;

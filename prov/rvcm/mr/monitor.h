@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What tells a cache that pages have gone: the seam between those who learn it (uffd.c, a test) and
+ * the caches, of which there may be many.
+ *
+ * The watcher is a thread of its own, on which whoever unmaps memory waits: so it allocates nothing
+ * and takes no lock but the monitor's, under which nobody frees, unmaps or calls anything. It only
+ * writes down what it has learnt. The caches read that when they are asked next, in the thread that
+ * asks, each at its own pace:
+ *
+ *   watcher   begin (seq becomes odd), read the events, note each, end (seq is even again, and two
+ *             more for each event)
+ *   cache     before it trusts what it holds: is seq what it was when I had read everything? If
+ *             not, take the rest, under the lock, which waits for the watcher if it has just begun
+ *
+ * Why none is missed. The watcher makes seq odd before it reads an event, and who unmapped goes on
+ * only when the event has been read. So what he does next, and whoever he tells, sees seq odd, or
+ * moved on, and never what the cache has seen: the store of seq is released, the load of it is
+ * acquired, and the kernel's wake-up of who unmapped lies between the two.
+ *
+ * The notes are a ring. A cache that is behind by more than the ring holds is told so, and forgets
+ * everything.
+ */
+#ifndef RVCM_MR_MONITOR_H
+#define RVCM_MR_MONITOR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RVCM_MONITOR_NOTES 1024u
+
+/* Of a monitor that is no more, for it was another process's: odd, so that nobody trusts it. */
+#define RVCM_MONITOR_DEAD UINT64_MAX
+
+struct rvcm_monitor_range {
+	uintptr_t start;
+	uintptr_t end; /* the first byte behind it */
+};
+
+struct rvcm_monitor {
+	_Atomic uint64_t seq; /* twice the events noted so far, and one while some are read */
+	/*
+	 * Learn of what happens to the pages of this range from now on. -EINVAL, or whatever else:
+	 * this is not possible for these. Called under no lock of the monitor's.
+	 */
+	int (*watch)(struct rvcm_monitor *monitor, uintptr_t start, size_t length);
+	pthread_mutex_t lock; /* what follows */
+	struct rvcm_monitor_range notes[RVCM_MONITOR_NOTES];
+};
+
+void rvcm_monitor_init(struct rvcm_monitor *monitor,
+		       int (*watch)(struct rvcm_monitor *monitor, uintptr_t start, size_t length));
+void rvcm_monitor_fini(struct rvcm_monitor *monitor);
+
+/* The watcher: around the reading of events, and for each of them. */
+void rvcm_monitor_begin(struct rvcm_monitor *monitor);
+void rvcm_monitor_note(struct rvcm_monitor *monitor, uintptr_t start, uintptr_t end);
+void rvcm_monitor_end(struct rvcm_monitor *monitor);
+
+/*
+ * A cache: what it has not seen yet, at most max of it; *seen is moved on. Returns how many, 0 = it
+ * has seen everything. -EOVERFLOW: more than could be kept; *seen is as if all had been taken.
+ * -ENODEV: the monitor is dead.
+ */
+int rvcm_monitor_take(struct rvcm_monitor *monitor, uint64_t *seen, struct rvcm_monitor_range *out,
+		      int max);
+
+#endif
