@@ -46,6 +46,7 @@ struct fake_conn *fake_conn_new(struct rvcm_carrier *carrier, uint16_t slot,
 
 	conn->pub.peer = *peer;
 	conn->pub.slot = slot;
+	conn->pub.way = &rvcm_way_none;
 	conn->carrier = carrier;
 	rvcm_list_init(&conn->rx);
 	rvcm_list_init(&conn->reads);

@@ -21,7 +21,9 @@ int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm
 	return 0;
 }
 
-void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
+const struct rvcm_way rvcm_way_none;
+
+void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 {
 	struct fake_conn *conn = fake_conn_of(pub);
 

@@ -24,15 +24,18 @@
 struct rvcm_buf_chunk;
 struct rvcm_path_full;
 
+enum rvcm_buf_flag {
+	RVCM_BUF_HELD = 1u << 0,      /* by replay: not acknowledged yet */
+	RVCM_BUF_INUSE = 1u << 1,     /* by the device */
+	RVCM_BUF_SIGNALLED = 1u << 2, /* its post has to be */
+};
+
 /* Header and payload of one frame. */
 struct rvcm_buf {
 	struct rvcm_buf *next; /* free, or in its queue */
 	struct rvcm_buf_class *class;
 	uint32_t bytes; /* of the frame, header included, tail not */
-	bool control;
-	bool signalled;            /* its post has to be */
-	bool held;                 /* by replay: not acknowledged yet */
-	bool inuse;                /* by the device */
+	uint32_t flags;            /* enum rvcm_buf_flag */
 	uint64_t ordinal;          /* of its post */
 	struct rvcm_list inflight; /* link.inflight */
 	struct rvcm_buf_chunk *chunk;

@@ -140,6 +140,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	if (!carrier)
 		return -ENOMEM;
 	carrier->attr = *attr;
+	carrier->gathers = attr->hold;
 	draw(carrier);
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		carrier->devs[i].carrier = carrier;
@@ -266,6 +267,7 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 	/* What waits leaves before the polling, what comes of that behind it. */
 	rvcm_carrier_flush(carrier);
 	carrier->progressing = true;
+	carrier->gathers = true;
 	for (struct rvcm_carrier_dev *dev = carrier->devs; dev < end; dev++)
 		n += rvcm_poll_dev(dev);
 	if (rvcm_mailbox_pending(&carrier->to_data))
@@ -273,6 +275,7 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 	if (carrier->due)
 		n += run_due(carrier);
 	carrier->progressing = false;
+	carrier->gathers = carrier->attr.hold;
 	if (!rvcm_list_empty(&carrier->held))
 		rvcm_hold_flush_all(carrier);
 	return n;

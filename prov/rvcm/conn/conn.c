@@ -8,6 +8,7 @@
 #include "base/le.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
+#include "conn/way.h"
 
 /* -- life --------------------------------------------------------------------------------- */
 
@@ -113,7 +114,7 @@ void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)
 		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_out);
 
 		path->pub.up = up && !path->down_due;
-		path->tx = path->pub.up && path->introduced ? conn : NULL;
+		rvcm_path_send_on(path, path->pub.up && path->introduced ? conn : NULL);
 	}
 	if (up)
 		return;
@@ -123,7 +124,8 @@ void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)
 		struct rvcm_path_full *path = rvcm_list_entry(pos, struct rvcm_path_full, of_in);
 
 		path->pub.up &= path->implied;
-		path->tx = path->implied ? path->tx : NULL;
+		if (!path->implied)
+			rvcm_path_send_on(path, NULL);
 	}
 }
 
@@ -139,6 +141,7 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 	if (!conn->link || conn->failing || conn->failed)
 		return;
 	conn->failing = true;
+	rvcm_way_shut(conn);
 	/* It said so: what comes after is how it went, unless it broke the rules. */
 	if (conn->peer_bye && status != RVCM_STATUS_PROTOCOL)
 		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);

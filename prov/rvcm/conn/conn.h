@@ -40,9 +40,19 @@
 
 struct rvcm_carrier;
 
+/* Where the next message goes while nothing stands in its way: way.h. */
+struct rvcm_way {
+	uint8_t *next;
+	size_t end; /* bytes: of messages that are shorter; 0 = of none */
+};
+
+/* Of all paths that have none. */
+extern const struct rvcm_way rvcm_way_none;
+
 /* The public head of a path; the rest is conn/'s. Read-only, but for what is the caller's. */
 struct rvcm_path {
-	void *user;            /* the caller's */
+	void *user;                 /* the caller's */
+	const struct rvcm_way *way; /* rvcm_path_reserve's */
 	struct rvcm_addr peer; /* its name */
 	uint16_t slot;         /* our endpoint */
 	uint16_t dev;          /* index of link 0's device, valid while up */
@@ -218,7 +228,7 @@ size_t rvcm_path_message_max(const struct rvcm_path *path);
  * yet (connecting starts), no credit or no memory: sink->ready will be called. The buffer belongs
  * to the caller until commit or cancel; one at a time.
  */
-void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes);
+static inline void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes);
 
 /* When a message leaves. Order is kept whatever they say: the later takes the earlier along. */
 enum rvcm_path_when {
@@ -288,5 +298,17 @@ int rvcm_path_read(struct rvcm_path *path, const struct rvcm_path_read *read);
  * call from the sink has returned.
  */
 void rvcm_path_fault(struct rvcm_path *path, enum rvcm_status status, const char *why);
+
+/* -- the common case ---------------------------------------------------------------------- */
+
+/* rvcm_path_reserve, whatever there is. */
+void *rvcm_path_reserve_any(struct rvcm_path *path, size_t bytes);
+
+static inline void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes)
+{
+	const struct rvcm_way *way = path->way;
+
+	return bytes < way->end ? way->next : rvcm_path_reserve_any(path, bytes);
+}
 
 #endif

@@ -136,12 +136,12 @@ struct rvcm_link {
 	struct rvcm_list work;           /* carrier.claims_failing */
 	uint64_t posted;                 /* sends posted: the ordinal of the last */
 	uint64_t completed;              /* sends that the device is known to be through with */
-	uint32_t room;                   /* of the send queue: no send's, and no read's */
-	uint32_t until_signal;           /* sends: that one is signalled; 1 = the next */
+	uint64_t signal_due;             /* the ordinal of the next one that is signalled */
+	size_t way_end;                  /* of conn.way, while it is open */
 	struct rvcm_list inflight;       /* bufs that the device may still read, oldest first */
 	uint32_t inline_bytes_max;       /* the device's */
 	struct rvcm_dev_sge sge;         /* the next frame */
-	struct rvcm_dev_wr wr;           /* its post; what all have in common is set once */
+	struct rvcm_dev_wr wr;           /* its post, set once for what way.h describes */
 	bool settled; /* the slot is shut, and all that was sent is on its way; control reads it */
 };
 
@@ -215,7 +215,9 @@ struct rvcm_conn {
 	uint32_t tx_limit;
 	struct rvcm_buf_queue replay;  /* posted, not acknowledged; oldest first */
 	struct rvcm_buf_queue pending; /* committed, not posted: the device's queue is full */
-	struct rvcm_buf *reserved;
+	struct rvcm_buf *reserved;     /* not way.next */
+	struct rvcm_way way;
+	uint32_t way_until; /* the first message that must not go that way, whatever the credit */
 
 	/* hold.c: what is posted and not flushed, and the messages of this turn. */
 	uint32_t turn;
@@ -363,6 +365,7 @@ struct rvcm_carrier {
 	struct rvcm_list held;           /* conns with something to flush */
 	uint32_t turn;                   /* counts progress and flushes */
 	bool progressing;                /* and it will end with a flush */
+	bool gathers;                    /* frames may wait: that, or attr.hold */
 	struct rvcm_list claims_failing; /* by link.work */
 	struct rvcm_buf_pool bufs;
 	struct rvcm_pool reads;

@@ -58,8 +58,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	link->sq_depth = attr.sq_depth;
 	link->signal_every = attr.sq_depth / 2 < RVCM_CONN_SIGNAL_EVERY ? attr.sq_depth / 2
 									: RVCM_CONN_SIGNAL_EVERY;
-	link->room = link->sq_depth;
-	link->until_signal = link->signal_every;
+	link->signal_due = link->signal_every;
 	rvcm_list_init(&link->inflight);
 	rvcm_list_init(&link->of_contact);
 	rvcm_list_init(&link->work);

@@ -446,11 +446,10 @@ bool rvcm_meet_introduce(struct rvcm_path_full *path)
 	memset(body, 0, sizeof(*body));
 	rvcm_addr_to_v6(&path->slot->name, body->address);
 	rvcm_le16_put(body->port, path->slot->name.port);
-	conn->reserved = buf;
 	path->introduced = true;
-	path->tx = path->pub.up ? conn : NULL;
-	rvcm_tx_commit(conn, RVCM_WIRE_PATH, path->slot->number, path->out_slot, sizeof(*body),
-		       RVCM_PATH_SOON);
+	rvcm_path_send_on(path, path->pub.up ? conn : NULL);
+	rvcm_tx_commit(conn, buf, RVCM_WIRE_PATH, path->slot->number, path->out_slot,
+		       sizeof(*body));
 	return true;
 }
 

@@ -52,8 +52,7 @@ void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 
 static void post_owed(struct rvcm_conn *conn, struct rvcm_owed *owed, struct rvcm_buf *buf)
 {
-	conn->reserved = buf;
-	rvcm_tx_commit(conn, owed->kind, owed->src, owed->dst, 0, RVCM_PATH_SOON);
+	rvcm_tx_commit(conn, buf, owed->kind, owed->src, owed->dst, 0);
 	if (owed->path)
 		owed->path->leave = RVCM_PATH_LEFT;
 	else

@@ -192,10 +192,10 @@ int rvcm_work_run(struct rvcm_carrier *carrier);
 /* A link that is opened: what all posts have in common. */
 void rvcm_tx_prepare(struct rvcm_link *link);
 void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window);
-/* Send what is reserved, as that kind of numbered frame, from src to dst. */
-void rvcm_tx_commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
-		    size_t bytes, enum rvcm_path_when when);
-/* The same for DATA of the path. */
+/* Send what is in buf, so many bytes behind the header, as that kind of numbered frame. */
+void rvcm_tx_commit(struct rvcm_conn *conn, struct rvcm_buf *buf, enum rvcm_wire_kind kind,
+		    uint16_t src, uint16_t dst, size_t bytes);
+/* Send what is reserved, as DATA of the path. */
 void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when when);
 /* At once, with its tail. */
 void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes,

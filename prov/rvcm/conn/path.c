@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
+#include "conn/way.h"
 
 /* -- finding and making ---------------------------------------------------------------------- */
 
@@ -60,6 +61,7 @@ static struct rvcm_path_full *create(const struct rvcm_conn_key *key, uint64_t h
 		return NULL;
 	path->pub.peer = *key->peer;
 	path->pub.slot = slot->index;
+	path->pub.way = &rvcm_way_none;
 	path->carrier = slot->carrier;
 	path->slot = slot;
 	path->fresh = true;
@@ -133,7 +135,7 @@ bool rvcm_path_is_outlived(const struct rvcm_path_full *path, uint32_t incarnati
 static void unbind(struct rvcm_path_full *path)
 {
 	path->pub.up = false;
-	path->tx = NULL;
+	rvcm_path_send_on(path, NULL);
 	path->out = NULL;
 	path->introduced = false;
 	rvcm_list_del(&path->of_out);
@@ -159,7 +161,7 @@ void rvcm_path_unhear(struct rvcm_path_full *path)
 /* Half of it is lost, and the rest follows. */
 void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 {
-	path->tx = NULL;
+	rvcm_path_send_on(path, NULL);
 	path->pub.up = false;
 	if (path->out == lost)
 		unbind(path);
@@ -191,7 +193,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->pub.dev = conn->dev;
 	path->pub.lead_bytes = lead_bytes(conn);
 	path->pub.up = conn->up;
-	path->tx = conn->up && known ? conn : NULL;
+	rvcm_path_send_on(path, conn->up && known ? conn : NULL);
 	rvcm_list_add_tail(&conn->outs, &path->of_out);
 	if (!path->blocked)
 		return;
@@ -249,7 +251,7 @@ static void end_in_time(struct rvcm_path_full *path)
 void rvcm_path_lose(struct rvcm_path_full *path, enum rvcm_status status)
 {
 	path->pub.up = false;
-	path->tx = NULL;
+	rvcm_path_send_on(path, NULL);
 	rvcm_list_del(&path->of_blocked);
 	path->down_due = true;
 	path->down_status = status;
@@ -357,36 +359,24 @@ static struct rvcm_conn *sender(struct rvcm_path_full *path)
 	return NULL;
 }
 
-/* It is the first message, or has to wait, or memory is to be made. */
-static __attribute__((noinline, cold)) void *reserve_late(struct rvcm_path_full *path, size_t need)
+void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 {
+	struct rvcm_path_full *path = rvcm_path_full(pub);
 	struct rvcm_conn *conn = sender(path);
 
 	if (!conn)
 		return NULL;
-	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, need);
+	rvcm_way_open(conn);
+	if (bytes < conn->way.end)
+		return conn->way.next;
+	conn->reserved =
+		rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
 	if (!conn->reserved) {
 		rvcm_conn_schedule(conn);
 		block(path);
 		return NULL;
 	}
 	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
-}
-
-void *rvcm_path_reserve(struct rvcm_path *pub, size_t bytes)
-{
-	struct rvcm_path_full *path = rvcm_path_full(pub);
-	struct rvcm_conn *conn = path->tx;
-	size_t need = bytes + sizeof(struct rvcm_wire_frame);
-	struct rvcm_buf *buf;
-
-	if (!conn || conn->failing || conn->tx_seq == conn->tx_limit)
-		return reserve_late(path, need);
-	buf = rvcm_buf_take(rvcm_buf_fit(&conn->carrier->bufs, need));
-	if (!buf)
-		return reserve_late(path, need);
-	conn->reserved = buf;
-	return buf->frame + sizeof(struct rvcm_wire_frame);
 }
 
 void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
@@ -403,7 +393,8 @@ void rvcm_path_cancel(struct rvcm_path *pub)
 {
 	struct rvcm_conn *conn = rvcm_path_full(pub)->tx;
 
-	rvcm_buf_put(conn->reserved);
+	if (conn->reserved)
+		rvcm_buf_put(conn->reserved);
 	conn->reserved = NULL;
 }
 

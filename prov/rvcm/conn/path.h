@@ -17,13 +17,7 @@
 
 #include "base/hash.h"
 #include "base/list.h"
-#include "conn/conn.h"
-#include "conn/wire.h"
-
-struct rvcm_carrier;
-struct rvcm_conn;
-struct rvcm_link;
-struct rvcm_slot;
+#include "conn/conn_impl.h"
 
 #define RVCM_BACKLOG_BYTES_MAX (16u << 20) /* in a carrier; then the link ends */
 #define RVCM_PATH_OWED_MAX                                                     \
@@ -117,6 +111,13 @@ struct rvcm_route {
 static inline struct rvcm_path_full *rvcm_path_full(struct rvcm_path *path)
 {
 	return rvcm_container_of(path, struct rvcm_path_full, pub);
+}
+
+/* Its messages may go on that conn, or, NULL, on none. */
+static inline void rvcm_path_send_on(struct rvcm_path_full *path, struct rvcm_conn *conn)
+{
+	path->tx = conn;
+	path->pub.way = conn ? &conn->way : &rvcm_way_none;
 }
 
 rvcm_hash_eq rvcm_path_eq, rvcm_path_in_eq;

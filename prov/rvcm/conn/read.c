@@ -5,6 +5,7 @@
 #include "conn/hold.h"
 #include "conn/path.h"
 #include "conn/tx.h"
+#include "conn/way.h"
 
 int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,
 		    const struct rvcm_path_read *op)
@@ -62,7 +63,7 @@ static int post_piece(struct rvcm_conn *conn, struct rvcm_read *read)
 	read->posted += sge.length;
 	read->pieces++;
 	conn->reads_inflight++;
-	conn->link->room--;
+	rvcm_way_shut(conn);
 	return 0;
 }
 
@@ -95,7 +96,7 @@ bool rvcm_read_drain(struct rvcm_conn *conn)
 		struct rvcm_read *read = rvcm_list_entry(node, struct rvcm_read, node);
 		int rc;
 
-		if (conn->reads_inflight >= RVCM_CONN_READS_MAX || rvcm_tx_full(conn->link))
+		if (conn->reads_inflight >= RVCM_CONN_READS_MAX || rvcm_tx_room(conn) == 0)
 			return false;
 		rc = post_piece(conn, read);
 		if (rc == -EAGAIN)
@@ -116,7 +117,6 @@ void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status)
 
 	read->pieces--;
 	conn->reads_inflight--;
-	conn->link->room++;
 	if (status != RVCM_STATUS_OK) {
 		rvcm_list_del(&read->node);
 		rvcm_list_add_tail(&conn->reads_lost, &read->node);

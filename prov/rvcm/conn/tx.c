@@ -19,11 +19,14 @@
 #include "conn/hold.h"
 #include "conn/path.h"
 #include "conn/tx.h"
+#include "conn/way.h"
+
+/* What the device copies, and says nothing of. */
+#define PLAIN (RVCM_DEV_WR_SOLICITED | RVCM_DEV_WR_INLINE)
 
 /* Fill in what is known only now: the acknowledgement rides on every frame. */
-static inline void stamp(struct rvcm_conn *conn, struct rvcm_buf *buf)
+static inline void stamp(struct rvcm_conn *conn, struct rvcm_wire_frame *frame)
 {
-	struct rvcm_wire_frame *frame = (void *)buf->frame;
 	uint32_t next = conn->rx_next;
 
 	rvcm_le32_put(frame->ack, next);
@@ -36,62 +39,74 @@ void rvcm_tx_prepare(struct rvcm_link *link)
 {
 	link->inline_bytes_max = link->qp->dev->attr.inline_bytes_max;
 	link->wr.op = RVCM_DEV_OP_SEND;
+	link->wr.flags = PLAIN;
 	link->wr.n_sge = 1;
 	link->wr.sge = &link->sge;
+	rvcm_way_prepare(link);
 }
 
 /* The device reads the memory where it is, until it says that it is through with it. */
-static __attribute__((noinline)) int post_memory(struct rvcm_link *link, struct rvcm_buf *buf)
+static int post_memory(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t flags)
 {
 	const struct rvcm_path_tail *tail = &buf->tail;
 	struct rvcm_dev_sge sge[2] = {
 		{ .addr = buf->frame, .length = buf->bytes },
 		{ .addr = tail->addr, .length = tail->bytes, .mr = tail->mr },
 	};
-	struct rvcm_dev_wr wr = link->wr;
+	struct rvcm_dev_wr wr = {
+		.wr_id = (link->posted + 1) << 1,
+		.op = RVCM_DEV_OP_SEND,
+		.flags = flags & ~(uint32_t)RVCM_DEV_WR_INLINE,
+		.n_sge = tail->bytes ? 2 : 1,
+		.sge = sge,
+	};
 	int rc = rvcm_buf_mr(buf, link->dev, &sge[0].mr);
 
 	if (rc)
 		return rc;
-	wr.n_sge = tail->bytes ? 2 : 1;
-	wr.sge = sge;
-	wr.flags &= ~(uint32_t)RVCM_DEV_WR_INLINE;
 	rc = link->qp->dev->ops->post(link->qp, &wr);
 	if (rc)
 		return rc;
-	buf->inuse = true;
+	buf->flags |= RVCM_BUF_INUSE;
 	buf->ordinal = link->posted + 1;
 	rvcm_list_add_tail(&link->inflight, &buf->inflight);
 	return 0;
 }
 
-/*
- * Hand the frame to the device; hold: with what follows; lends: it has a tail. -EAGAIN: its queue
- * is full. Of link->wr only what differs from frame to frame is written, and what is there serves
- * for those that are short enough for the device to copy.
- */
-static inline __attribute__((always_inline)) int post(struct rvcm_conn *conn, struct rvcm_buf *buf,
-						      bool hold, bool lends)
+/* It is short enough for the device to copy. */
+static int post_inline(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t flags)
 {
-	uint32_t flags = RVCM_DEV_WR_SOLICITED | RVCM_DEV_WR_INLINE;
-	struct rvcm_link *link = conn->link;
 	int rc;
 
-	if (rvcm_tx_full(link))
-		return -EAGAIN;
-	stamp(conn, buf);
 	link->sge.addr = buf->frame;
 	link->sge.length = buf->bytes;
 	link->wr.wr_id = (link->posted + 1) << 1;
+	link->wr.flags = flags;
+	rc = link->qp->dev->ops->post(link->qp, &link->wr);
+	link->wr.flags = PLAIN;
+	return rc;
+}
+
+/* Hand the frame to the device; hold: with what follows. -EAGAIN: its queue is full. */
+static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
+{
+	struct rvcm_link *link = conn->link;
+	bool lends = buf->tail.bytes != 0;
+	uint32_t flags = PLAIN;
+	int rc;
+
+	rvcm_way_shut(conn);
+	if (rvcm_tx_room(conn) == 0)
+		return -EAGAIN;
+	stamp(conn, (void *)buf->frame);
 	if (hold && !lends)
 		flags |= RVCM_DEV_WR_MORE;
-	if (buf->signalled || link->until_signal == 1)
+	if (buf->flags & RVCM_BUF_SIGNALLED || link->posted + 1 >= link->signal_due)
 		flags |= RVCM_DEV_WR_SIGNALED;
-	link->wr.flags = flags;
 	if (buf->bytes <= link->inline_bytes_max && !lends)
-		rc = link->qp->dev->ops->post(link->qp, &link->wr);
+		rc = post_inline(link, buf, flags);
 	else
-		rc = post_memory(link, buf);
+		rc = post_memory(link, buf, flags);
 	if (rc)
 		return rc;
 	if (flags & RVCM_DEV_WR_MORE)
@@ -99,18 +114,9 @@ static inline __attribute__((always_inline)) int post(struct rvcm_conn *conn, st
 	else if (conn->held)
 		rvcm_hold_drop(conn);
 	link->posted++;
-	link->room--;
 	if (flags & RVCM_DEV_WR_SIGNALED)
-		link->until_signal = link->signal_every;
-	else
-		link->until_signal--;
+		link->signal_due = link->posted + link->signal_every;
 	return 0;
-}
-
-static __attribute__((noinline)) int post_apart(struct rvcm_conn *conn, struct rvcm_buf *buf,
-						bool hold)
-{
-	return post(conn, buf, hold, buf->tail.bytes != 0);
 }
 
 /*
@@ -135,40 +141,31 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 }
 
 /* It stays, and leaves when the queue has room again; unless the QP has failed. */
-static __attribute__((noinline)) void put_off(struct rvcm_conn *conn, struct rvcm_buf *buf, int rc)
+static __attribute__((noinline, cold)) void put_off(struct rvcm_conn *conn, struct rvcm_buf *buf,
+						    int rc)
 {
+	rvcm_way_shut(conn);
 	rvcm_buf_queue_add(&conn->pending, buf);
 	rvcm_conn_schedule(conn);
 	post_failed(conn, rc);
 }
 
-/* Give the frame, reserved and of so many bytes, its number, and all that can be known by now. */
-static inline struct rvcm_buf *number(struct rvcm_conn *conn, enum rvcm_wire_kind kind,
-				      uint32_t slots, size_t bytes, bool signalled)
+/* Give the frame, of so many bytes behind the header, all that is known before it is posted. */
+static inline void fill(struct rvcm_buf *buf, enum rvcm_wire_kind kind, uint32_t seq,
+			uint32_t slots, size_t bytes)
 {
-	struct rvcm_buf *buf = conn->reserved;
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
 
-	conn->reserved = NULL;
 	buf->bytes = (uint32_t)(bytes + sizeof(*frame));
-	buf->control = false;
-	buf->signalled = signalled;
-	buf->held = true;
-	buf->inuse = false;
-	frame->kind = (uint8_t)kind;
-	frame->flags = 0;
-	rvcm_le32_put(frame->seq, conn->tx_seq++);
+	rvcm_wire_kind_put(frame, kind);
+	rvcm_le32_put(frame->seq, seq);
 	rvcm_wire_slots_put(frame, slots);
-	return buf;
 }
 
-/* Post it behind those that are posted already. */
-static inline __attribute__((always_inline)) void send(struct rvcm_conn *conn, struct rvcm_buf *buf,
-						       enum rvcm_path_when when, bool lends)
+/* Post a numbered frame behind those that are posted already. */
+static void send(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
 {
-	bool hold = when == RVCM_PATH_MORE ||
-		    (when == RVCM_PATH_SOON && rvcm_hold_may(conn, buf->bytes));
-	int rc = conn->pending.first ? -EAGAIN : post(conn, buf, hold, lends);
+	int rc = conn->pending.first ? -EAGAIN : post(conn, buf, hold);
 
 	if (rc == 0)
 		rvcm_buf_queue_add(&conn->replay, buf);
@@ -176,37 +173,92 @@ static inline __attribute__((always_inline)) void send(struct rvcm_conn *conn, s
 		put_off(conn, buf, rc);
 }
 
-void rvcm_tx_commit(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t src, uint16_t dst,
-		    size_t bytes, enum rvcm_path_when when)
+void rvcm_tx_commit(struct rvcm_conn *conn, struct rvcm_buf *buf, enum rvcm_wire_kind kind,
+		    uint16_t src, uint16_t dst, size_t bytes)
 {
 	/* The completion of END vouches for all that was sent before. */
-	bool signalled = kind == RVCM_WIRE_END;
-	uint32_t slots = rvcm_wire_slots_of(src, dst);
-
-	send(conn, number(conn, kind, slots, bytes, signalled), when, false);
+	buf->flags = RVCM_BUF_HELD | (kind == RVCM_WIRE_END ? RVCM_BUF_SIGNALLED : 0);
+	fill(buf, kind, conn->tx_seq++, rvcm_wire_slots_of(src, dst), bytes);
+	send(conn, buf, rvcm_hold_may(conn, buf->bytes));
 }
 
-static inline struct rvcm_buf *number_data(struct rvcm_path_full *path, size_t bytes,
-					   bool signalled)
+/* What was reserved, as DATA. */
+static struct rvcm_buf *take_data(struct rvcm_path_full *path, size_t bytes, uint32_t flags)
 {
-	rvcm_stat_inc(&path->tx->carrier->stats.tx_messages);
-	return number(path->tx, RVCM_WIRE_DATA, path->out_slots, bytes, signalled);
+	struct rvcm_conn *conn = path->tx;
+	struct rvcm_buf *buf = conn->reserved ? conn->reserved : rvcm_way_take(conn);
+
+	conn->reserved = NULL;
+	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
+	buf->flags = RVCM_BUF_HELD | flags;
+	fill(buf, RVCM_WIRE_DATA, conn->tx_seq++, path->out_slots, bytes);
+	return buf;
+}
+
+/* By the rules. */
+static __attribute__((noinline)) void send_any(struct rvcm_path_full *path, size_t bytes, bool hold)
+{
+	send(path->tx, take_data(path, bytes, 0), hold);
+	rvcm_way_open(path->tx);
+}
+
+/* It was the last one that could go straight. */
+static __attribute__((noinline)) void leave_way(struct rvcm_conn *conn)
+{
+	rvcm_way_shut(conn);
+	conn->way.next = NULL;
+}
+
+/* What take_data, send and post do, when nothing need be asked: see way.h. */
+static inline void send_straight(struct rvcm_path_full *path, struct rvcm_conn *conn, size_t bytes)
+{
+	struct rvcm_buf *buf = rvcm_way_buf(conn);
+	struct rvcm_link *link = conn->link;
+	uint32_t seq = conn->tx_seq;
+	int rc;
+
+	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
+	buf->flags = RVCM_BUF_HELD;
+	fill(buf, RVCM_WIRE_DATA, seq, path->out_slots, bytes);
+	conn->tx_seq = ++seq;
+	stamp(conn, (void *)buf->frame);
+	link->sge.addr = buf->frame;
+	link->sge.length = buf->bytes;
+	if (seq == conn->way_until || seq == conn->tx_limit || !rvcm_way_refill(conn))
+		leave_way(conn);
+	rc = link->qp->dev->ops->post(link->qp, &link->wr);
+	if (rc) {
+		put_off(conn, buf, rc);
+		return;
+	}
+	link->posted++;
+	if (conn->held)
+		rvcm_hold_drop(conn);
+	rvcm_buf_queue_add(&conn->replay, buf);
 }
 
 void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when when)
 {
-	send(path->tx, number_data(path, bytes, false), when, false);
+	struct rvcm_conn *conn = path->tx;
+	bool hold = when == RVCM_PATH_MORE ||
+		    (when == RVCM_PATH_SOON &&
+		     rvcm_hold_may(conn, bytes + sizeof(struct rvcm_wire_frame)));
+
+	if (hold || bytes >= conn->way.end)
+		send_any(path, bytes, hold);
+	else
+		send_straight(path, conn, bytes);
 }
 
 void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct rvcm_path_tail *tail)
 {
-	bool signalled = true; /* its owner waits for the completion */
-	struct rvcm_buf *buf = number_data(path, bytes, signalled);
+	uint32_t flags = RVCM_BUF_SIGNALLED; /* its owner waits for the completion */
+	struct rvcm_buf *buf = take_data(path, bytes, flags);
 
 	buf->tail = *tail;
 	buf->path = path;
 	path->tails++;
-	send(path->tx, buf, RVCM_PATH_NOW, true);
+	send(path->tx, buf, false);
 }
 
 /* slots: what is in their place. */
@@ -215,26 +267,16 @@ static int control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void 
 {
 	struct rvcm_buf *buf =
 		rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
-	struct rvcm_wire_frame *frame;
 	int rc;
 
 	if (!buf)
 		return -EAGAIN;
-	frame = (void *)buf->frame;
-	buf->bytes = (uint32_t)(bytes + sizeof(*frame));
-	buf->control = true;
-	buf->held = false;
-	buf->inuse = false;
-	frame->kind = (uint8_t)kind;
-	frame->flags = 0;
-	rvcm_le32_put(frame->seq, conn->tx_seq);
-	rvcm_le16_put(frame->src_slot, (uint16_t)slots);
-	rvcm_le16_put(frame->dst_slot, (uint16_t)(slots >> 16));
+	/* The completion of BYE vouches likewise. */
+	buf->flags = kind == RVCM_WIRE_BYE ? RVCM_BUF_SIGNALLED : 0;
+	fill(buf, kind, conn->tx_seq, slots, bytes);
 	if (bytes)
-		memcpy(buf->frame + sizeof(*frame), payload, bytes);
-	/* That of BYE likewise. */
-	buf->signalled = kind == RVCM_WIRE_BYE;
-	rc = post_apart(conn, buf, false);
+		memcpy(buf->frame + sizeof(struct rvcm_wire_frame), payload, bytes);
+	rc = post(conn, buf, false);
 	if (rc == 0 && kind == RVCM_WIRE_BYE)
 		conn->bye_ordinal = conn->link->posted;
 	rvcm_tx_release(buf);
@@ -258,7 +300,7 @@ bool rvcm_tx_drain(struct rvcm_conn *conn)
 	struct rvcm_buf *buf;
 
 	while ((buf = conn->pending.first)) {
-		int rc = post_apart(conn, buf, rvcm_hold_may(conn, buf->bytes));
+		int rc = post(conn, buf, rvcm_hold_may(conn, buf->bytes));
 
 		if (rc) {
 			post_failed(conn, rc);
@@ -298,7 +340,7 @@ static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 		if (buf->ordinal > ordinal)
 			break;
 		rvcm_list_del(node);
-		buf->inuse = false;
+		buf->flags &= ~(uint32_t)RVCM_BUF_INUSE;
 		return_tail(link->conn, buf, sent);
 		rvcm_tx_release(buf);
 	}
@@ -306,7 +348,6 @@ static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 
 void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 {
-	link->room += (uint32_t)(ordinal - link->completed);
 	give_back(link, ordinal, true);
 }
 
@@ -329,4 +370,6 @@ void rvcm_tx_reset(struct rvcm_conn *conn)
 	if (conn->reserved)
 		rvcm_buf_put(conn->reserved);
 	conn->reserved = NULL;
+	if (conn->way.next)
+		rvcm_buf_put(rvcm_way_take(conn));
 }

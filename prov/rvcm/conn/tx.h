@@ -6,29 +6,31 @@
 #include "conn/conn_impl.h"
 
 /*
- * Is the device's send queue full? It is never asked for more than its queue holds: an
+ * What the device's send queue has room for. It is never asked for more than its queue holds: an
  * acknowledgement may well arrive before the completion of what it acknowledges, and credit alone
  * would then send too much.
  */
-static inline bool rvcm_tx_full(const struct rvcm_link *link)
+static inline uint64_t rvcm_tx_room(const struct rvcm_conn *conn)
 {
-	return link->room == 0;
+	const struct rvcm_link *link = conn->link;
+
+	return link->sq_depth - (link->posted - link->completed) - conn->reads_inflight;
 }
 
 /* Give the buffer back if neither replay nor the device needs it. */
 static inline void rvcm_tx_release(struct rvcm_buf *buf)
 {
-	if (!buf->held && !buf->inuse)
+	if (!(buf->flags & (RVCM_BUF_HELD | RVCM_BUF_INUSE)))
 		rvcm_buf_put(buf);
 }
 
 /* Replay does not need it any more. */
 static inline void rvcm_tx_unhold(struct rvcm_buf *buf)
 {
-	if (!buf->inuse)
+	if (!(buf->flags & RVCM_BUF_INUSE))
 		rvcm_buf_put(buf);
 	else
-		buf->held = false;
+		buf->flags &= ~(uint32_t)RVCM_BUF_HELD;
 }
 
 /* The peer accepted everything before ack, and grants window from there. False: it lies. */

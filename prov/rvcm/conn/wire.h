@@ -112,6 +112,11 @@ struct rvcm_wire_frame {
 
 _Static_assert(sizeof(struct rvcm_wire_frame) == 16, "frame header");
 
+static inline void rvcm_wire_kind_put(struct rvcm_wire_frame *frame, enum rvcm_wire_kind kind)
+{
+	rvcm_le16_put(&frame->kind, (uint16_t)kind); /* and no flags */
+}
+
 /* Both numbers in one, for comparing. */
 static inline uint32_t rvcm_wire_slots_of(uint16_t src, uint16_t dst)
 {
@@ -120,8 +125,7 @@ static inline uint32_t rvcm_wire_slots_of(uint16_t src, uint16_t dst)
 
 static inline void rvcm_wire_slots_put(struct rvcm_wire_frame *frame, uint32_t slots)
 {
-	rvcm_le16_put(frame->src_slot, (uint16_t)slots);
-	rvcm_le16_put(frame->dst_slot, (uint16_t)(slots >> 16));
+	rvcm_le32_put((uint8_t *)frame + offsetof(struct rvcm_wire_frame, src_slot), slots);
 }
 
 static inline uint32_t rvcm_wire_slots(const struct rvcm_wire_frame *frame)
