@@ -110,6 +110,12 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	((struct side *)ctx)->received += !(comp->flags & RVCM_EP_SEND);
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	(void)ctx;
+	(void)tx;
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	(void)ctx;
@@ -122,6 +128,14 @@ void outside_complete(void *ctx, const struct rvcm_ep_comp *comp);
 __attribute__((noinline)) void outside_complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	complete(ctx, comp);
+	others++;
+}
+
+void outside_sent(void *ctx, const struct rvcm_ep_tx *tx);
+
+__attribute__((noinline)) void outside_sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	sent(ctx, tx);
 	others++;
 }
 
@@ -149,7 +163,11 @@ static void side_open(struct side *side)
 		.sink_ctx = side,
 	};
 
-	side->sink = (struct rvcm_ep_sink) { .complete = complete, .source = source };
+	side->sink = (struct rvcm_ep_sink) {
+		.complete = complete,
+		.sent = sent,
+		.source = source,
+	};
 	side->dev = sim_dev_open(net, NULL);
 	fine(!rvcm_engine_open(&attr, &side->engine), "rvcm_engine_open");
 	ep.engine = side->engine;
@@ -170,12 +188,14 @@ static void hide(struct side *side)
 	side->ops.rx_release = outside_release;
 	side->dev->ops = &side->ops;
 	side->sink.complete = outside_complete;
+	side->sink.sent = outside_sent;
 }
 
 static void show(struct side *side)
 {
 	side->dev->ops = side->below;
 	side->sink.complete = complete;
+	side->sink.sent = sent;
 }
 
 /* Connecting and closing need the control side too. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "unit/failmem.h"
+#include "unit/sent.h"
 #include "unit/unit.h"
 
 #define LENGTHS    4
@@ -60,6 +61,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 		assert_true(comp->err > 0 || rvcm_status_errno(comp->status) > 0);
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	const struct rvcm_ep_comp comp = sent_comp(tx);
+
+	complete(ctx, &comp);
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	(void)ctx;
@@ -67,7 +75,11 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return RVCM_EP_SOURCE_NONE;
 }
 
-static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+static const struct rvcm_ep_sink sink = {
+	.complete = complete,
+	.sent = sent,
+	.source = source,
+};
 
 /* Fail the test, and say what had failed. */
 static void give_up(const struct everyn *e, const char *why)

@@ -17,6 +17,7 @@
 #include "proto/message.h"
 #include "proto/proto.h"
 #include "unit/fake_conn.h"
+#include "unit/sent.h"
 
 #define STEPS_MAX 48
 #define OPS_MAX   64 /* the second half are of claimed messages */
@@ -61,6 +62,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	op->done = true;
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	const struct rvcm_ep_comp comp = sent_comp(tx);
+
+	complete(ctx, &comp);
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	(void)ctx;
@@ -68,7 +76,11 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return RVCM_EP_SOURCE_NONE;
 }
 
-static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+static const struct rvcm_ep_sink sink = {
+	.complete = complete,
+	.sent = sent,
+	.source = source,
+};
 
 static void open_node(struct run *r, struct node *node)
 {

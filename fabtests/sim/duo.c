@@ -5,6 +5,7 @@
 
 #include "sim/duo.h"
 #include "sim/env.h"
+#include "unit/sent.h"
 
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
@@ -21,6 +22,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 		      comp->status != RVCM_STATUS_CONNECTION_LOST;
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	const struct rvcm_ep_comp comp = sent_comp(tx);
+
+	complete(ctx, &comp);
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	(void)ctx;
@@ -28,7 +36,11 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return DUO_ANY;
 }
 
-static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+static const struct rvcm_ep_sink sink = {
+	.complete = complete,
+	.sent = sent,
+	.source = source,
+};
 
 static void devs_open(struct duo_node *node)
 {

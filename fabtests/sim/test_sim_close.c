@@ -11,6 +11,7 @@
 
 #include "proto/proto.h"
 #include "sim/env.h"
+#include "unit/sent.h"
 
 #define LINGER_NS (5 * SIM_S)
 #define SOON_NS   (LINGER_NS / 10)
@@ -36,6 +37,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	((struct node *)ctx)->done++;
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	const struct rvcm_ep_comp comp = sent_comp(tx);
+
+	complete(ctx, &comp);
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	(void)ctx;
@@ -43,7 +51,11 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return RVCM_EP_SOURCE_NONE;
 }
 
-static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+static const struct rvcm_ep_sink sink = {
+	.complete = complete,
+	.sent = sent,
+	.source = source,
+};
 
 static struct rvcm_ep *endpoint(struct node *node)
 {

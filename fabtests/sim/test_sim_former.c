@@ -11,6 +11,7 @@
 
 #include "proto/proto.h"
 #include "sim/env.h"
+#include "unit/sent.h"
 
 #define ANY        RVCM_EP_SOURCE_NONE
 #define LONG_BYTES 600u /* announced, and read */
@@ -63,6 +64,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 		end->received++;
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	const struct rvcm_ep_comp comp = sent_comp(tx);
+
+	complete(ctx, &comp);
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	(void)ctx;
@@ -70,7 +78,11 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 	return ANY;
 }
 
-static const struct rvcm_ep_sink sink = { .complete = complete, .source = source };
+static const struct rvcm_ep_sink sink = {
+	.complete = complete,
+	.sent = sent,
+	.source = source,
+};
 
 /* A stream: what has been handed over has been sent, and may be on its way for long. */
 static void node_open(struct node *node)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/world.h"
+#include "unit/sent.h"
 
 #define SCRIBBLE 0xe7
 
@@ -118,6 +119,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 		end(ep, op);
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	const struct rvcm_ep_comp comp = sent_comp(tx);
+
+	complete(ctx, &comp);
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	struct world *w = ((struct world_ep *)ctx)->world;
@@ -130,6 +138,7 @@ static uint64_t source(void *ctx, const struct rvcm_addr *name)
 
 const struct rvcm_ep_sink world_sink = {
 	.complete = complete,
+	.sent = sent,
 	.source = source,
 	.reserve = world_reserve,
 	.unreserve = world_unreserve,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "unit/proto_world.h"
+#include "unit/sent.h"
 
 static uint64_t now_ns(void *ctx)
 {
@@ -22,6 +23,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	kept->comp = *comp;
 	snprintf(kept->text, sizeof(kept->text), "%s", comp->text ? comp->text : "");
 	node->n_comps++;
+}
+
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	const struct rvcm_ep_comp comp = sent_comp(tx);
+
+	complete(ctx, &comp);
 }
 
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
@@ -52,6 +60,7 @@ static void unreserve(void *ctx)
 
 static const struct rvcm_ep_sink sink = {
 	.complete = complete,
+	.sent = sent,
 	.source = source,
 	.reserve = reserve,
 	.unreserve = unreserve,

@@ -80,7 +80,6 @@ static inline void rvcm_pool_put(struct rvcm_pool *pool, void *obj)
 {
 	if (!obj)
 		return;
-	assert(pool->used);
 	rvcm_pool_push(pool, obj);
 	pool->used--;
 }

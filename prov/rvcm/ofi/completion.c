@@ -87,6 +87,24 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 	rvcm_cqwait_wake(&side->cq->wait);
 }
 
+static void sent(void *ctx, const struct rvcm_ep_tx *tx)
+{
+	struct rvcm_endpoint *ep = ctx;
+	struct rvcm_endpoint_side *side = &ep->tx;
+	struct rvcm_cq_entry *entry = rvcm_cq_next(side->cq);
+
+	rvcm_endpoint_unpromise(side);
+	*entry = (struct rvcm_cq_entry) {
+		.out.op_context = tx->op_context,
+		.out.flags = completion_flags(tx->flags | RVCM_EP_SEND),
+		.out.data = tx->data,
+		.out.tag = tx->tag,
+		.source = FI_ADDR_NOTAVAIL,
+		.status = RVCM_STATUS_OK,
+	};
+	rvcm_cqwait_wake(&side->cq->wait);
+}
+
 static uint64_t source(void *ctx, const struct rvcm_addr *name)
 {
 	struct rvcm_endpoint *ep = ctx;
@@ -110,6 +128,7 @@ static void unreserve(void *ctx)
 
 const struct rvcm_ep_sink rvcm_completion_sink = {
 	.complete = complete,
+	.sent = sent,
 	.source = source,
 	.reserve = reserve,
 	.unreserve = unreserve,

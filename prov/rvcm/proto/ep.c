@@ -10,10 +10,12 @@
  */
 #include <errno.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "proto/iov.h"
 #include "proto/proto_impl.h"
+#include "proto/put.h"
 
 #define OPS_PER_CHUNK 64u
 
@@ -249,6 +251,28 @@ void rvcm_ep_peer_source(struct rvcm_ep *ep, const struct rvcm_addr *name, uint6
 
 /* -- operations --------------------------------------------------------------------------- */
 
+/* What rvcm_send_post does of one piece that is neither lent nor long. */
+static inline int send_short(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
+{
+	struct rvcm_peer *peer = tx->peer;
+	size_t bytes = rvcm_put_bytes(tx->flags) + length;
+	uint8_t *buf;
+
+	if (peer->eager_off || peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED)
+		return rvcm_send_post(ep, tx, length);
+	buf = rvcm_path_reserve(peer->path, bytes);
+	if (!buf)
+		return rvcm_send_queue(ep, tx, length);
+	buf = rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
+	rvcm_copy(buf, tx->iov->addr, length);
+	rvcm_send_count(ep, length);
+	rvcm_path_commit(peer->path, bytes,
+			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
+	if (tx->flags & RVCM_EP_COMPLETION)
+		ep->sink->sent(ep->sink_ctx, tx);
+	return 0;
+}
+
 static __attribute__((noinline)) int send_any(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 {
 	size_t length;
@@ -265,7 +289,7 @@ static __attribute__((noinline)) int send_any(struct rvcm_ep *ep, const struct r
 int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 {
 	if (tx->n_iov == 1 && tx->iov->length < ep->short_end)
-		return rvcm_send_short(ep, tx);
+		return send_short(ep, tx, tx->iov->length);
 	return send_any(ep, tx);
 }
 

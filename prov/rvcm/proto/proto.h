@@ -81,8 +81,13 @@ struct rvcm_ep_comp {
 	const char *text; /* errors: why, for people; NULL or valid during the call */
 };
 
+struct rvcm_ep_tx;
+
 struct rvcm_ep_sink {
+	/* A receive, or a send that failed. */
 	void (*complete)(void *ctx, const struct rvcm_ep_comp *comp);
+	/* A send that went well: op_context and flags of tx are still known, no memory is. */
+	void (*sent)(void *ctx, const struct rvcm_ep_tx *tx);
 	/* The application's address for that name, or RVCM_EP_SOURCE_NONE. */
 	uint64_t (*source)(void *ctx, const struct rvcm_addr *name);
 	/*

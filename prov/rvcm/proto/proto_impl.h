@@ -234,8 +234,8 @@ void rvcm_peer_free(struct rvcm_peer *peer);
 /* -- send.c -- */
 
 int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
-/* The same for one piece of less than ep.short_end. */
-int rvcm_send_short(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx);
+/* The same of one that cannot go at once. */
+int rvcm_send_queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
 /* Send the first of the queue. False: no credit. */
 bool rvcm_send_next(struct rvcm_peer *peer);
 /* The peer has accepted everything before mark. */
@@ -251,6 +251,13 @@ void rvcm_send_part(struct rvcm_send *send);
 void rvcm_send_free(struct rvcm_send *send);
 /* Report and free. */
 void rvcm_send_end(struct rvcm_send *send, const struct rvcm_why *why);
+
+/* One of that length went eagerly. */
+static inline void rvcm_send_count(struct rvcm_ep *ep, size_t length)
+{
+	rvcm_stat_inc(&ep->stats.tx_eager);
+	rvcm_stat_add(&ep->stats.tx_bytes, length);
+}
 
 /* -- recv.c -- */
 

@@ -71,12 +71,6 @@ static void note_long(struct rvcm_peer *peer, size_t length)
 	peer->long_mark = rvcm_path_mark(peer->path);
 }
 
-static inline void count_eager(struct rvcm_ep *ep, size_t length)
-{
-	rvcm_stat_inc(&ep->stats.tx_eager);
-	rvcm_stat_add(&ep->stats.tx_bytes, length);
-}
-
 /* Send it eagerly, if there is credit. */
 static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 {
@@ -91,23 +85,14 @@ static bool send_eager(const struct rvcm_ep_tx *tx, size_t length)
 	rvcm_path_commit(peer->path, bytes,
 			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
 	note_long(peer, length);
-	count_eager(peer->ep, length);
+	rvcm_send_count(peer->ep, length);
 	return true;
 }
 
-/* It went well, and that is to be reported. */
-static inline void report_sent(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
+static void report_sent(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 {
-	struct rvcm_ep_comp comp = {
-		.op_context = tx->op_context,
-		.flags = (tx->flags & RVCM_PUT_FLAGS) | RVCM_EP_SEND,
-		.status = RVCM_STATUS_OK,
-		.tag = tx->tag,
-		.data = tx->data,
-		.source = RVCM_EP_SOURCE_NONE,
-	};
-
-	ep->sink->complete(ep->sink_ctx, &comp);
+	if (tx->flags & RVCM_EP_COMPLETION && !ep->closing)
+		ep->sink->sent(ep->sink_ctx, tx);
 }
 
 void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const struct rvcm_why *why)
@@ -123,10 +108,11 @@ void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const str
 		.text = why->text,
 	};
 
-	if (why->status != RVCM_STATUS_OK)
-		rvcm_stat_inc(&ep->stats.tx_errors);
-	else if (!(tx->flags & RVCM_EP_COMPLETION))
+	if (why->status == RVCM_STATUS_OK) {
+		report_sent(ep, tx);
 		return;
+	}
+	rvcm_stat_inc(&ep->stats.tx_errors);
 	if (!ep->closing)
 		ep->sink->complete(ep->sink_ctx, &comp);
 }
@@ -258,7 +244,7 @@ static int lend(struct rvcm_send *send)
 	if (rc)
 		return rc;
 	note_long(peer, length);
-	count_eager(peer->ep, length);
+	rvcm_send_count(peer->ep, length);
 	return 0;
 }
 
@@ -303,7 +289,7 @@ void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark)
 	}
 }
 
-static int queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
+int rvcm_send_queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_peer *peer = tx->peer;
 	struct rvcm_send *send;
@@ -334,31 +320,7 @@ int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t lengt
 	if (peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED ||
 	    choose(tx, length) != RVCM_CHOOSE_EAGER || may_lend(tx, length) ||
 	    !send_eager(tx, length))
-		return queue(ep, tx, length);
+		return rvcm_send_queue(ep, tx, length);
 	rvcm_send_report(ep, tx, &ok);
-	return 0;
-}
-
-/* What send_eager does, of one piece that is neither lent nor long. */
-int rvcm_send_short(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
-{
-	struct rvcm_peer *peer = tx->peer;
-	size_t length = tx->iov->length;
-	size_t bytes = rvcm_put_bytes(tx->flags) + length;
-	uint8_t *buf;
-
-	if (peer->eager_off || peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED)
-		return rvcm_send_post(ep, tx, length);
-	buf = rvcm_path_reserve(peer->path, bytes);
-	if (!buf)
-		return queue(ep, tx, length);
-	buf = rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
-	if (length)
-		memcpy(buf, tx->iov->addr, length);
-	count_eager(ep, length);
-	rvcm_path_commit(peer->path, bytes,
-			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
-	if (tx->flags & RVCM_EP_COMPLETION)
-		report_sent(ep, tx);
 	return 0;
 }
