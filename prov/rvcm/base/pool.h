@@ -49,17 +49,25 @@ int rvcm_pool_reserve(struct rvcm_pool *pool, size_t count);
 /* What rvcm_pool_get does when no object is free. */
 void *rvcm_pool_get_new(struct rvcm_pool *pool);
 
-/* An object, or NULL: max are in use, or there is no memory. */
-static inline void *rvcm_pool_get(struct rvcm_pool *pool)
+/* An object that is there already, or NULL. */
+static inline void *rvcm_pool_get_free(struct rvcm_pool *pool)
 {
 	struct rvcm_pool_free *obj = pool->free;
 
 	if (!obj)
-		return rvcm_pool_get_new(pool);
+		return NULL;
 	ASAN_UNPOISON_MEMORY_REGION(obj, pool->stride);
 	pool->free = obj->next;
 	pool->used++;
 	return obj;
+}
+
+/* An object, or NULL: max are in use, or there is no memory. */
+static inline void *rvcm_pool_get(struct rvcm_pool *pool)
+{
+	void *obj = rvcm_pool_get_free(pool);
+
+	return obj ? obj : rvcm_pool_get_new(pool);
 }
 
 /*

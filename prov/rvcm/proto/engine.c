@@ -40,15 +40,6 @@ static void ready(void *ctx, struct rvcm_path *path)
 		rvcm_peer_flush(path->user);
 }
 
-static void recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
-{
-	(void)ctx;
-	if (path->user)
-		rvcm_recv_message(path->user, data, bytes);
-	else
-		rvcm_path_dropped(path);
-}
-
 static bool place(void *ctx, struct rvcm_path *path, const uint8_t *head, size_t head_bytes,
 		  struct rvcm_conn_place *place)
 {
@@ -96,7 +87,7 @@ static void down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause
 static const struct rvcm_conn_sink sink = {
 	.incoming = incoming,
 	.ready = ready,
-	.recv = recv,
+	.recv = rvcm_recv_message,
 	.place = place,
 	.placed = placed,
 	.sent = sent,

@@ -16,6 +16,7 @@
 #include "proto/iov.h"
 #include "proto/proto_impl.h"
 #include "proto/put.h"
+#include "proto/recv.h"
 
 #define OPS_PER_CHUNK 64u
 
@@ -49,6 +50,7 @@ static void init(struct rvcm_ep *ep, const struct rvcm_ep_attr *attr, uint16_t s
 								 : ep->inject_max + 1;
 	ep->tx_max = attr->tx_max;
 	ep->rx_max = attr->rx_max;
+	ep->rx_open = attr->rx_max;
 	ep->sink = attr->sink;
 	ep->sink_ctx = attr->sink_ctx;
 	rvcm_match_init(&ep->match[0], ep->engine->seed);
@@ -181,6 +183,7 @@ void rvcm_ep_shutdown(struct rvcm_ep *ep)
 		return;
 	ep->closing = true;
 	ep->short_end = 0;
+	ep->rx_open = 0;
 	ep->linger_end = now(ep) + ep->engine->linger_ns;
 	rvcm_list_for_each (pos, &ep->peers)
 		drop_queued(rvcm_container_of(pos, struct rvcm_peer, node));
@@ -293,7 +296,7 @@ int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 	return send_any(ep, tx);
 }
 
-int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
+static __attribute__((noinline)) int recv_any(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
 {
 	size_t room;
 
@@ -302,6 +305,22 @@ int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
 	if (ep->closing)
 		return -ESHUTDOWN;
 	return rvcm_recv_post(ep, rx, room);
+}
+
+int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
+{
+	struct rvcm_recv *recv;
+
+	if (rx->n_iov != 1 || rx->flags & RVCM_EP_MULTI || ep->rx_count >= ep->rx_open)
+		return recv_any(ep, rx);
+	recv = rvcm_pool_get_free(&ep->recvs);
+	if (!recv)
+		return recv_any(ep, rx);
+	ep->rx_count++;
+	rvcm_recv_fill(recv, rx, rx->iov->length);
+	if (!rvcm_match_post_at_once(rvcm_ep_match(ep, rx->flags), &recv->match))
+		rvcm_recv_meet(ep, recv);
+	return 0;
 }
 
 void rvcm_ep_share_min(struct rvcm_ep *ep, size_t bytes)
@@ -316,7 +335,7 @@ static struct rvcm_match_recv *find_posted(struct rvcm_match *match, const void 
 	rvcm_list_for_each (pos, &match->posted) {
 		struct rvcm_match_recv *recv = rvcm_match_recv_of(pos);
 
-		if (rvcm_recv_of(recv)->op_context == op_context)
+		if (rvcm_recv_of(recv)->comp.op_context == op_context)
 			return recv;
 	}
 	return NULL;

@@ -272,7 +272,7 @@ struct rvcm_match_msg *rvcm_match_post_late(struct rvcm_match *match, struct rvc
 	struct rvcm_match_msg *msg;
 
 	recv->class = class_of(match, recv);
-	match->recent = recv->class;
+	match->recent = rvcm_list_empty(&match->held) ? recv->class : NULL;
 	msg = find_held(match, recv);
 	if (msg) {
 		rvcm_match_drop(match, msg);
@@ -323,6 +323,7 @@ struct rvcm_match_recv *rvcm_match_find(const struct rvcm_match *match, uint64_t
 
 void rvcm_match_hold(struct rvcm_match *match, struct rvcm_match_msg *msg)
 {
+	match->recent = NULL;
 	msg->item.seq = ++match->seq;
 	msg->indexed = 0;
 	rvcm_list_add_tail(&match->held, &msg->item.all);

@@ -76,7 +76,8 @@ struct rvcm_match_class {
 struct rvcm_match {
 	struct rvcm_match_class classes[RVCM_MATCH_CLASSES];
 	uint32_t n_classes;              /* classes[n_classes ..] have never been used */
-	struct rvcm_match_class *recent; /* of the last receive; a guess at the next one's */
+	/* Of the last receive, a guess at the next one's; NULL if messages are held. */
+	struct rvcm_match_class *recent;
 	struct rvcm_list overflow;       /* receives without a class, oldest first, by link */
 	struct rvcm_list posted;         /* all receives, oldest first, by item.all */
 	struct rvcm_list held;           /* all messages, oldest first, by item.all */
@@ -156,25 +157,27 @@ static inline void rvcm_match_note(struct rvcm_match *match, struct rvcm_match_r
 /* rvcm_match_post, whatever there is. */
 struct rvcm_match_msg *rvcm_match_post_late(struct rvcm_match *match, struct rvcm_match_recv *recv);
 
-/*
- * Take the oldest held message that recv matches, or post recv and return NULL. At once, if no
- * message is held, recv is of the class of the last one, and its table is not full.
- */
-static inline struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match,
-						     struct rvcm_match_recv *recv)
+/* Post recv, if no message is held, it is of the class of the last one, and its table not full. */
+static inline bool rvcm_match_post_at_once(struct rvcm_match *match, struct rvcm_match_recv *recv)
 {
 	struct rvcm_match_class *class = match->recent;
 	uint64_t tag = recv->item.tag, source = recv->item.source;
 
-	if (!class || !rvcm_match_is_of(class, recv) || class->recvs.count > class->recvs.mask ||
-	    !rvcm_list_empty(&match->held))
-		return rvcm_match_post_late(match, recv);
+	if (!class || !rvcm_match_is_of(class, recv) || class->recvs.count > class->recvs.mask)
+		return false;
 	recv->class = class;
 	rvcm_match_note(match, recv);
 	class->recvs.count++;
 	rvcm_list_add_tail(rvcm_match_bucket(match, class, &class->recvs, tag, source),
 			   &recv->link);
-	return NULL;
+	return true;
+}
+
+/* Take the oldest held message that recv matches, or post recv and return NULL. */
+static inline struct rvcm_match_msg *rvcm_match_post(struct rvcm_match *match,
+						     struct rvcm_match_recv *recv)
+{
+	return rvcm_match_post_at_once(match, recv) ? NULL : rvcm_match_post_late(match, recv);
 }
 
 /* The oldest posted receive of the class that matches, or NULL. */
@@ -198,23 +201,33 @@ static inline struct rvcm_match_recv *rvcm_match_first(const struct rvcm_match *
 struct rvcm_match_recv *rvcm_match_find(const struct rvcm_match *match, uint64_t tag,
 					uint64_t source);
 
-/* Take the oldest posted receive that matches, unless it stays, or return NULL. */
-static inline struct rvcm_match_recv *rvcm_match_arrive(struct rvcm_match *match, uint64_t tag,
-							uint64_t source)
+/* The oldest posted receive that matches, or NULL. */
+static inline struct rvcm_match_recv *rvcm_match_look(const struct rvcm_match *match, uint64_t tag,
+						      uint64_t source)
 {
-	struct rvcm_match_recv *recv;
-
 	/* Receives that are of none are there only after those of eight. */
 	if (match->n_classes == 1)
-		recv = rvcm_match_first(match, &match->classes[0], tag, source);
-	else
-		recv = rvcm_match_find(match, tag, source);
-	if (!recv || recv->stays)
-		return recv;
+		return rvcm_match_first(match, &match->classes[0], tag, source);
+	return rvcm_match_find(match, tag, source);
+}
+
+/* Take a posted receive. */
+static inline void rvcm_match_take(struct rvcm_match_recv *recv)
+{
 	rvcm_list_cut(&recv->item.all);
 	rvcm_list_cut(&recv->link);
 	if (recv->class)
 		recv->class->recvs.count--;
+}
+
+/* Take the oldest posted receive that matches, unless it stays, or return NULL. */
+static inline struct rvcm_match_recv *rvcm_match_arrive(const struct rvcm_match *match,
+							uint64_t tag, uint64_t source)
+{
+	struct rvcm_match_recv *recv = rvcm_match_look(match, tag, source);
+
+	if (recv && !recv->stays)
+		rvcm_match_take(recv);
 	return recv;
 }
 

@@ -33,7 +33,7 @@ static struct rvcm_recv *share_new(struct rvcm_ep *ep, const struct rvcm_recv *b
 	share->match.item.source = RVCM_EP_SOURCE_NONE;
 	share->flags = buffer->flags & ~(uint32_t)RVCM_EP_MULTI;
 	share->n_iov = 1;
-	share->op_context = buffer->op_context;
+	share->comp.op_context = buffer->comp.op_context;
 	share->peer = NULL;
 	share->length = 0;
 	return share;
@@ -105,7 +105,7 @@ void rvcm_multi_stop(struct rvcm_ep *ep, struct rvcm_recv *buffer, const struct 
 {
 	bool last = buffer->shares == 0;
 	struct rvcm_ep_comp comp = {
-		.op_context = buffer->op_context,
+		.op_context = buffer->comp.op_context,
 		.flags = RVCM_EP_MULTI | (last ? RVCM_EP_RELEASED : 0),
 		.status = why->status,
 		.err = why->err,
@@ -134,6 +134,7 @@ static struct rvcm_recv *buffer_new(struct rvcm_ep *ep, const struct rvcm_ep_rx 
 		return NULL;
 	rvcm_list_init(&buffer->match.item.all);
 	buffer->match.stays = true;
+	buffer->whole_end = 0;
 	buffer->share_min = ep->share_min;
 	buffer->shares = 0;
 	buffer->canceled = false;

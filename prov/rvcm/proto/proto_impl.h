@@ -70,6 +70,7 @@ struct rvcm_ep {
 	size_t short_end; /* bytes: of one piece that is shorter nothing needs to be asked */
 	uint32_t tx_max;
 	uint32_t rx_max;
+	uint32_t rx_open;   /* the same; 0 while closing */
 	uint32_t tx_count;  /* sends that exist and are not parted */
 	uint32_t tx_parted; /* sends that only wait for their receiver */
 	uint32_t rx_count;  /* receives not completed */
@@ -136,11 +137,14 @@ struct rvcm_send {
 struct rvcm_recv {
 	struct rvcm_match_recv match;
 	struct rvcm_list node;
-	uint32_t flags; /* TAGGED, COMPLETION */
+	size_t whole_end; /* bytes: what is shorter goes whole into iov[0]; 0 = nothing does */
 	uint32_t n_iov;
+	uint32_t flags; /* TAGGED, COMPLETION */
 	struct rvcm_ep_iov iov[RVCM_EP_IOV_MAX];
 	size_t room; /* bytes of iov */
-	void *op_context;
+
+	/* What is reported if it goes well: op_context and buf are known when it is posted. */
+	struct rvcm_ep_comp comp;
 
 	/* The message that it matched; peer is NULL before, then the others mean nothing, nor does
 	 * node. */
@@ -190,7 +194,7 @@ struct rvcm_held {
 
 static inline struct rvcm_match *rvcm_ep_match(struct rvcm_ep *ep, uint32_t flags)
 {
-	return &ep->match[flags & RVCM_EP_TAGGED ? 1 : 0];
+	return flags & RVCM_EP_TAGGED ? &ep->match[1] : &ep->match[0];
 }
 
 static inline struct rvcm_recv *rvcm_recv_of(struct rvcm_match_recv *match)
@@ -264,8 +268,10 @@ static inline void rvcm_send_count(struct rvcm_ep *ep, size_t length)
 /* A receive that is not posted, with room bytes. NULL: rx_max are, or no memory. */
 struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
 int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room);
-/* A message of the peer. */
-void rvcm_recv_message(struct rvcm_peer *peer, const uint8_t *data, size_t bytes);
+/* Post it; it may match a held message. */
+void rvcm_recv_meet(struct rvcm_ep *ep, struct rvcm_recv *recv);
+/* A message on a path: sink->recv of conn.h. */
+void rvcm_recv_message(void *engine, struct rvcm_path *path, const uint8_t *data, size_t bytes);
 /* One that lend.c has had placed. */
 void rvcm_recv_placed(struct rvcm_peer *peer, const uint8_t *data, size_t bytes);
 /* Give a held message, which is not in the matcher any more, to a receive that is not either. */

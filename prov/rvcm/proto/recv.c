@@ -6,9 +6,11 @@
  */
 #include <errno.h>
 
+#include "base/copy.h"
 #include "proto/iov.h"
 #include "proto/proto_impl.h"
 #include "proto/put.h"
+#include "proto/recv.h"
 
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
@@ -29,7 +31,7 @@ static void count(struct rvcm_ep *ep, const struct rvcm_recv *recv, enum rvcm_st
 void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct rvcm_why *why)
 {
 	struct rvcm_ep_comp comp = {
-		.op_context = recv->op_context,
+		.op_context = recv->comp.op_context,
 		.flags = recv->flags & (uint32_t)RVCM_EP_TAGGED,
 		.status = why->status,
 		.err = why->err,
@@ -128,10 +130,7 @@ void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
 
 /* -- posting ------------------------------------------------------------------------------ */
 
-/* A receive that is not posted; NULL: rx_max are, or no memory. */
-static inline __attribute__((always_inline)) struct rvcm_recv *make(struct rvcm_ep *ep,
-								    const struct rvcm_ep_rx *rx,
-								    size_t room)
+struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 {
 	struct rvcm_recv *recv;
 
@@ -143,41 +142,29 @@ static inline __attribute__((always_inline)) struct rvcm_recv *make(struct rvcm_
 	if (!recv)
 		return NULL;
 	ep->rx_count++;
-	recv->match.item.tag = rx->flags & RVCM_EP_TAGGED ? rx->tag : 0;
-	recv->match.ignore = rx->flags & RVCM_EP_TAGGED ? rx->ignore : 0;
-	recv->match.item.source = rx->source;
-	recv->match.stays = false;
-	recv->flags = rx->flags;
-	recv->n_iov = rx->n_iov;
-	if (rx->n_iov)
-		recv->iov[0] = rx->iov[0];
-	for (uint32_t i = 1; i < rx->n_iov; i++)
-		recv->iov[i] = rx->iov[i];
-	recv->room = room;
-	recv->op_context = rx->op_context;
-	recv->peer = NULL;
-	recv->owner = NULL;
+	rvcm_recv_fill(recv, rx, room);
 	return recv;
 }
 
-struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
+void rvcm_recv_meet(struct rvcm_ep *ep, struct rvcm_recv *recv)
 {
-	return make(ep, rx, room);
+	struct rvcm_match *match = rvcm_ep_match(ep, recv->flags);
+	struct rvcm_match_msg *msg = rvcm_match_post(match, &recv->match);
+
+	if (msg)
+		rvcm_recv_deliver(recv, rvcm_held_of(msg));
 }
 
 int rvcm_recv_post(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 {
 	struct rvcm_recv *recv;
-	struct rvcm_match_msg *msg;
 
 	if (rx->flags & RVCM_EP_MULTI)
 		return rvcm_multi_post(ep, rx, room);
-	recv = make(ep, rx, room);
+	recv = rvcm_recv_new(ep, rx, room);
 	if (!recv)
 		return -EAGAIN;
-	msg = rvcm_match_post(rvcm_ep_match(ep, rx->flags), &recv->match);
-	if (msg)
-		rvcm_recv_deliver(recv, rvcm_held_of(msg));
+	rvcm_recv_meet(ep, recv);
 	return 0;
 }
 
@@ -266,13 +253,15 @@ static __attribute__((noinline)) void take_any(struct rvcm_peer *peer, const uin
 		refuse(peer, why);
 }
 
-/* A plain one whose receive is none, or not so plain. */
+/* A plain one whose receive, found and not taken yet, is none or not so plain. */
 static __attribute__((noinline)) void take_found(struct rvcm_peer *peer, const uint8_t *data,
 						 size_t bytes, struct rvcm_match_recv *found)
 {
 	struct rvcm_parse msg;
 	const char *why = rvcm_parse_message(data, bytes, &msg);
 
+	if (found && !found->stays)
+		rvcm_match_take(found);
 	if (!why)
 		why = give(peer, &msg, found);
 	if (why)
@@ -291,50 +280,47 @@ void rvcm_recv_placed(struct rvcm_peer *peer, const uint8_t *data, size_t bytes)
 }
 
 /* What bind, place, report and free do in all, if it goes whole into one piece of memory. */
-static inline void take_plain(struct rvcm_peer *peer, struct rvcm_recv *recv,
+static inline void take_whole(struct rvcm_peer *peer, struct rvcm_recv *recv,
 			      const struct rvcm_parse_plain *msg)
 {
 	struct rvcm_ep *ep = peer->ep;
-	struct rvcm_ep_comp comp = {
-		.op_context = recv->op_context,
-		.length = msg->length,
-		.buf = recv->iov[0].addr,
-		.tag = msg->tag,
-		.data = msg->data,
-		.source = peer->source,
-		.name = &peer->name,
-		.flags = msg->flags,
-		.status = RVCM_STATUS_OK,
-	};
+	struct rvcm_ep_comp *comp = &recv->comp;
 
-	if (msg->length)
-		memcpy(comp.buf, msg->payload, msg->length);
+	rvcm_match_take(&recv->match);
+	comp->length = msg->length;
+	comp->tag = msg->tag;
+	comp->data = msg->data;
+	comp->source = peer->source;
+	comp->name = &peer->name;
+	comp->flags = msg->flags;
+	rvcm_copy(comp->buf, msg->payload, msg->length);
 	rvcm_stat_inc(&ep->stats.rx_msgs);
 	rvcm_stat_add(&ep->stats.rx_bytes, msg->length);
 	ep->rx_count--;
 	if (recv->flags & RVCM_EP_COMPLETION)
-		ep->sink->complete(ep->sink_ctx, &comp);
+		ep->sink->complete(ep->sink_ctx, comp);
 	rvcm_pool_put(&ep->recvs, recv);
 }
 
-/*
- * Nearly every message is plain, and the receive that it is for is there. A receive that is taken
- * out of the matcher was posted as it is, and is no share of another.
- */
-void rvcm_recv_message(struct rvcm_peer *peer, const uint8_t *data, size_t bytes)
+/* Nearly every message is plain, and the receive that it is for is there. */
+void rvcm_recv_message(void *engine, struct rvcm_path *path, const uint8_t *data, size_t bytes)
 {
-	struct rvcm_ep *ep = peer->ep;
+	struct rvcm_peer *peer = path->user;
 	struct rvcm_match_recv *found;
 	struct rvcm_parse_plain msg;
 
-	if (!rvcm_parse_plain(data, bytes, &msg) || ep->closing) {
+	(void)engine;
+	if (!peer) {
+		rvcm_path_dropped(path);
+		return;
+	}
+	if (!rvcm_parse_plain(data, bytes, &msg) || peer->ep->closing) {
 		take_any(peer, data, bytes);
 		return;
 	}
-	found = rvcm_match_arrive(rvcm_ep_match(ep, RVCM_EP_TAGGED), msg.tag, peer->source);
-	if (!found || found->stays || rvcm_recv_of(found)->n_iov != 1 ||
-	    msg.length > rvcm_recv_of(found)->room)
-		take_found(peer, data, bytes, found);
+	found = rvcm_match_look(rvcm_ep_match(peer->ep, RVCM_EP_TAGGED), msg.tag, peer->source);
+	if (found && msg.length < rvcm_recv_of(found)->whole_end)
+		take_whole(peer, rvcm_recv_of(found), &msg);
 	else
-		take_plain(peer, rvcm_recv_of(found), &msg);
+		take_found(peer, data, bytes, found);
 }
