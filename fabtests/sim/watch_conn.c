@@ -47,6 +47,17 @@ static void watch_sending(struct rvcm_conn *conn)
 		watch_way(conn);
 }
 
+static void watch_receiving(struct rvcm_conn *conn)
+{
+	assert_true(conn->rx_next - conn->rx_acked <= conn->rx_window);
+	assert_true(conn->rx_window <= conn->carrier->attr.window_max);
+	if (!conn->usual)
+		return;
+	assert_true(conn->hello_seen && !conn->failing && !conn->peer_bye);
+	assert_true(rvcm_list_empty(&conn->blocked) && rvcm_list_empty(&conn->owed));
+	assert_true(conn->last_in && !conn->last_in->placing);
+}
+
 static void watch_conn(struct rvcm_conn *conn)
 {
 	assert_null(conn->reserved);
@@ -56,11 +67,11 @@ static void watch_conn(struct rvcm_conn *conn)
 		assert_true(rvcm_list_empty(&conn->reads));
 		assert_int_equal(conn->reads_inflight, 0);
 		assert_int_equal(conn->reads_open, 0);
+		assert_false(conn->usual);
 		return;
 	}
 	watch_sending(conn);
-	assert_true(conn->rx_next - conn->rx_acked <= conn->rx_window);
-	assert_true(conn->rx_window <= conn->carrier->attr.window_max);
+	watch_receiving(conn);
 }
 
 static void watch_path(struct rvcm_path_full *path)

@@ -142,6 +142,7 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 		return;
 	conn->failing = true;
 	rvcm_way_shut(conn);
+	conn->usual = false;
 	/* It said so: what comes after is how it went, unless it broke the rules. */
 	if (conn->peer_bye && status != RVCM_STATUS_PROTOCOL)
 		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
@@ -181,6 +182,7 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 			 rvcm_hash_u64(conn->carrier->hash_seed, conn->incarnation));
 	conn->wanting = false;
 	conn->hello_seen = false;
+	conn->usual = false;
 	conn->failing = false;
 	conn->failed = false;
 	conn->ack_due = false;
@@ -288,6 +290,7 @@ static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 		link->attached = false;
 		conn->failing = false;
 		conn->failed = true;
+		conn->usual = false;
 		while (rvcm_poll_dev(dev) > 0)
 			;
 		rvcm_read_abort(conn, conn->cause.status);

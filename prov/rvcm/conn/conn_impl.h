@@ -187,19 +187,15 @@ struct rvcm_conn {
 	struct rvcm_list routes;
 	uint32_t n_routes;
 	struct rvcm_path_full *last_in; /* whose message was the last; a guess at the next */
+	bool usual; /* and that needs no more than a look at its header: rx.c */
 	struct rvcm_list work;          /* carrier.work, when something is to be done */
 	struct rvcm_list hold;          /* carrier.held, when something waits for company */
 	struct rvcm_link *link;         /* from UP to RELEASED */
 	struct rvcm_link *successor;    /* proven, and waits for link to be let go */
 	bool hello_seen;                /* the peer has proved itself on this link */
-	union {
-		struct {
-			bool failing; /* detach as soon as the stack is unwound */
-			bool failed;  /* detached; DOWN is awaited */
-			bool peer_bye;
-		};
-		uint32_t odd; /* one of these: rx.c asks it of each message */
-	};
+	bool failing;                   /* detach as soon as the stack is unwound */
+	bool failed;                    /* detached; DOWN is awaited */
+	bool peer_bye;
 	bool ending;     /* control has it, to be ended in order */
 	bool ack_due;    /* any frame will do */
 	bool answer_due; /* an ACK, to a HEARTBEAT */
@@ -365,7 +361,7 @@ struct rvcm_carrier {
 	struct rvcm_list held;           /* conns with something to flush */
 	uint32_t turn;                   /* counts progress and flushes */
 	bool progressing;                /* and it will end with a flush */
-	bool gathers;                    /* frames may wait: that, or attr.hold */
+	bool gathers;                    /* that, or attr.hold: frames may wait */
 	struct rvcm_list claims_failing; /* by link.work */
 	struct rvcm_buf_pool bufs;
 	struct rvcm_pool reads;

@@ -47,6 +47,7 @@ void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 	owed->path = path;
 	conn->n_owed += is_answer(kind, path);
 	rvcm_list_add_tail(&conn->owed, &owed->node);
+	conn->usual = false;
 	rvcm_conn_schedule(conn);
 }
 

@@ -148,8 +148,10 @@ void rvcm_path_unhear(struct rvcm_path_full *path)
 {
 	if (!path->in)
 		return;
-	if (path->in->last_in == path)
+	if (path->in->last_in == path) {
 		path->in->last_in = NULL;
+		path->in->usual = false;
+	}
 	rvcm_hash_del(&path->carrier->ins, &path->by_in);
 	rvcm_list_del(&path->of_in);
 	if (path->unsaid) /* its END may still be owed, without it */
@@ -198,6 +200,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	if (!path->blocked)
 		return;
 	rvcm_list_add_tail(&conn->blocked, &path->of_blocked);
+	conn->usual = false;
 	rvcm_conn_schedule(conn);
 }
 
@@ -336,6 +339,7 @@ static void block(struct rvcm_path_full *path)
 	}
 	if (path->out->up)
 		rvcm_stat_inc(&path->carrier->stats.no_credit);
+	path->out->usual = false;
 	if (rvcm_list_empty(&path->of_blocked))
 		rvcm_list_add_tail(&path->out->blocked, &path->of_blocked);
 }

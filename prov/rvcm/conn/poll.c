@@ -4,7 +4,7 @@
 
 #define BATCH 16
 
-static __attribute__((noinline)) void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
+static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 {
 	if (!link->conn)
 		return; /* a claim: nothing of ours was sent on it */
@@ -19,7 +19,7 @@ static __attribute__((noinline)) void sent(struct rvcm_link *link, const struct 
 		rvcm_conn_fail(link->conn, wc->status, 0, NULL);
 }
 
-static __attribute__((noinline, cold)) void receive_failed(struct rvcm_carrier_dev *dev,
+static __attribute__((cold)) void receive_failed(struct rvcm_carrier_dev *dev,
 							   struct rvcm_link *link,
 							   enum rvcm_status status)
 {
@@ -31,8 +31,7 @@ static __attribute__((noinline, cold)) void receive_failed(struct rvcm_carrier_d
 		rvcm_proof_fail(dev->carrier, link, status);
 }
 
-/* Not a frame on the link of a conn, as nearly all are. */
-static __attribute__((noinline)) void received_otherwise(struct rvcm_carrier_dev *dev,
+static void received_otherwise(struct rvcm_carrier_dev *dev,
 							 struct rvcm_link *link,
 							 const struct rvcm_dev_wc *wc)
 {
@@ -44,20 +43,19 @@ static __attribute__((noinline)) void received_otherwise(struct rvcm_carrier_dev
 		rvcm_rx_head(conn, wc->data, wc->length);
 }
 
-static inline void received(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
-			    const struct rvcm_dev_wc *wc)
+/* Not a frame on the link of a conn, as nearly all are. */
+static __attribute__((noinline)) void complete_otherwise(struct rvcm_carrier_dev *dev,
+							 struct rvcm_link *link,
+							 const struct rvcm_dev_wc *wc)
 {
-	struct rvcm_conn *conn = link->conn;
-
-	if (wc->status != RVCM_STATUS_OK) {
+	if (wc->op < RVCM_DEV_OP_RECV) {
+		sent(link, wc);
+	} else if (wc->status != RVCM_STATUS_OK) {
 		receive_failed(dev, link, wc->status);
-		return;
-	}
-	if (conn && wc->op == RVCM_DEV_OP_RECV)
-		rvcm_rx_message(conn, wc->data, wc->length);
-	else
+	} else {
 		received_otherwise(dev, link, wc);
-	dev->dev->ops->rx_release(dev->pool, wc->rx);
+		dev->dev->ops->rx_release(dev->pool, wc->rx);
+	}
 }
 
 int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
@@ -68,10 +66,12 @@ int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
 	for (const struct rvcm_dev_wc *w = wc; w < wc + n; w++) {
 		struct rvcm_link *link = w->qp_ctx;
 
-		if (w->op >= RVCM_DEV_OP_RECV)
-			received(dev, link, w);
-		else
-			sent(link, w);
+		if (w->op != RVCM_DEV_OP_RECV || w->status != RVCM_STATUS_OK || !link->conn) {
+			complete_otherwise(dev, link, w);
+			continue;
+		}
+		rvcm_rx_message(link->conn, w->data, w->length);
+		dev->dev->ops->rx_release(dev->pool, w->rx);
 	}
 	return n;
 }

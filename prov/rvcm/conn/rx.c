@@ -221,8 +221,7 @@ static bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 }
 
 /* Any frame, by the rules. */
-static __attribute__((noinline)) void receive_any(struct rvcm_conn *conn, const uint8_t *data,
-						  size_t bytes)
+static void receive_any(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
 
@@ -247,45 +246,56 @@ static __attribute__((noinline)) void receive_any(struct rvcm_conn *conn, const 
 		receive_control(conn, frame, bytes - sizeof(*frame));
 }
 
+/* Will the next message be a usual one, if its header says so? */
+static bool is_quiet(const struct rvcm_conn *conn)
+{
+	const struct rvcm_path_full *path = conn->last_in;
+
+	return conn->hello_seen && !conn->failing && !conn->failed && !conn->peer_bye &&
+	       !is_awaited(conn) && path && !path->placing;
+}
+
+static __attribute__((noinline)) void receive_unusual(struct rvcm_conn *conn, const uint8_t *data,
+						      size_t bytes)
+{
+	receive_any(conn, data, bytes);
+	conn->usual = is_quiet(conn);
+}
+
 /*
  * Is it what nearly every frame is: the next message on the path whose message was the last, with
- * credit to spare, and does nobody wait for what it acknowledges? (As TCP predicts headers.)
+ * credit to spare, and does nobody wait for what it acknowledges? (As TCP predicts headers.) What
+ * does not depend on the frame is known: where it comes to be otherwise, usual is set to false.
  */
 static inline bool is_usual(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
 			    size_t bytes)
 {
-	const struct rvcm_path_full *path = conn->last_in;
-
-	return bytes >= sizeof(*frame) && frame->kind == RVCM_WIRE_DATA && frame->flags == 0 &&
-	       conn->hello_seen && !conn->odd && !is_awaited(conn) &&
-	       rvcm_le32_get(frame->seq) == conn->rx_next && has_half_a_window(conn) && path &&
-	       path->in_slots == rvcm_wire_slots(frame) && !path->placing;
+	return bytes >= sizeof(*frame) && rvcm_wire_is(frame, RVCM_WIRE_DATA) && conn->usual &&
+	       rvcm_le32_get(frame->seq) == conn->rx_next && has_half_a_window(conn) &&
+	       conn->last_in->in_slots == rvcm_wire_slots(frame);
 }
 
-/* What receive_any does of it, then. (Apart, for the registers that it takes.) */
-static __attribute__((noinline)) void receive_usual(struct rvcm_conn *conn,
-						    struct rvcm_path_full *path,
-						    const uint8_t *data, size_t bytes)
+/* Then this is all that receive_any does of it. */
+void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
-	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
+	const struct rvcm_carrier_attr *attr;
+	struct rvcm_path_full *path;
 
+	if (!is_usual(conn, frame, bytes)) {
+		receive_unusual(conn, data, bytes);
+		return;
+	}
 	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
 		malformed(conn, LIES);
 		return;
 	}
+	attr = &conn->carrier->attr;
+	path = conn->last_in;
 	conn->rx_next++;
 	path->implied = false;
 	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
 	attr->sink->recv(attr->sink_ctx, &path->pub, data + sizeof(*frame), bytes - sizeof(*frame));
-}
-
-void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
-{
-	if (is_usual(conn, (const void *)data, bytes))
-		receive_usual(conn, conn->last_in, data, bytes);
-	else
-		receive_any(conn, data, bytes);
 }
 
 /*
@@ -308,6 +318,7 @@ void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 		return;
 	path->placing = attr->sink->place(attr->sink_ctx, &path->pub, data + sizeof(*frame),
 					  bytes - sizeof(*frame), &place);
+	conn->usual = false;
 	if (path->placing)
 		qp->dev->ops->rx_place(qp, sizeof(*frame) + place.offset, place.pieces, place.n);
 }

@@ -11,6 +11,7 @@
 #ifndef RVCM_CONN_WIRE_H
 #define RVCM_CONN_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -115,6 +116,12 @@ _Static_assert(sizeof(struct rvcm_wire_frame) == 16, "frame header");
 static inline void rvcm_wire_kind_put(struct rvcm_wire_frame *frame, enum rvcm_wire_kind kind)
 {
 	rvcm_le16_put(&frame->kind, (uint16_t)kind); /* and no flags */
+}
+
+/* It is of that kind, and has no flags. */
+static inline bool rvcm_wire_is(const struct rvcm_wire_frame *frame, enum rvcm_wire_kind kind)
+{
+	return rvcm_le16_get(&frame->kind) == kind;
 }
 
 /* Both numbers in one, for comparing. */

@@ -17,6 +17,7 @@ static void detach(struct rvcm_conn *conn)
 
 	conn->failing = false;
 	conn->failed = true;
+	conn->usual = false;
 	rvcm_conn_set_up(conn, false);
 	if (link->attached)
 		link->qp->dev->ops->detach(link->qp);
