@@ -8,6 +8,12 @@
 #include "conn/conn.h"
 #include "proto/parse.h"
 
+static void check_plain(const uint8_t *data, size_t size, const struct rvcm_parse *msg)
+{
+	check_plain_of(data, size, RVCM_PARSE_PLAIN, msg);
+	check_plain_of(data, size, RVCM_PARSE_DATA, msg);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(int promise)
@@ -28,12 +34,14 @@ static void check_rts(const struct rvcm_parse *msg, const uint8_t *end)
 }
 
 /* What is called plain is what the whole parser makes of it. */
-static void check_plain(const uint8_t *data, size_t size, const struct rvcm_parse *msg)
+static void check_plain_of(const uint8_t *data, size_t size, size_t front,
+			   const struct rvcm_parse *msg)
 {
 	struct rvcm_parse_plain plain;
 
-	if (!rvcm_parse_plain(data, size, &plain))
+	if (!rvcm_parse_is_plain(data, size, front))
 		return;
+	rvcm_parse_plain(data, size, front, &plain);
 	require(msg && msg->op == RVCM_MESSAGE_EAGER && msg->flags == plain.flags);
 	require(msg->tag == plain.tag && msg->data == plain.data);
 	require(msg->length == plain.length && msg->payload == plain.payload);

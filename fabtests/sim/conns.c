@@ -80,9 +80,12 @@ static void check_bytes(const uint8_t *data, size_t bytes, uint32_t session, uin
 	}
 }
 
+static void send_one(struct conns *c, struct conns_peer *peer, int to);
+
 static void on_recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
 {
 	struct conns_peer *peer = peer_of(ctx, path);
+	struct conns *c = ((struct conns_host *)ctx)->conns;
 	uint32_t session, number;
 
 	if (!peer)
@@ -98,7 +101,10 @@ static void on_recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size
 	assert_int_equal(number, peer->rx_number);
 	peer->rx_number++;
 	peer->rx_total++;
-	((struct conns_host *)ctx)->conns->messages++;
+	c->messages++;
+	/* An answer from here may meet what a full queue has put off, and is not to overtake it. */
+	if (c->conf.answers && peer->tx_left && below(c, 2))
+		send_one(c, peer, (int)(peer - c->nodes[((struct conns_host *)ctx)->index].peers));
 }
 
 /* What is confirmed has been received. */

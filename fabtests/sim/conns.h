@@ -61,6 +61,7 @@ struct conns_conf {
 	uint32_t sq_depth;   /* of the devices' send queues; 0 = the simulator's */
 	uint8_t key_of_last; /* the last node's job key begins with this */
 	bool early;          /* a send may be through before it has arrived */
+	bool answers;        /* some messages are sent from on_recv */
 };
 
 struct conns {

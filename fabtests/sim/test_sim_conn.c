@@ -28,6 +28,7 @@ static void run_clean(uint64_t seed, uint32_t window_max, uint32_t sq_depth, boo
 		.window_max = window_max,
 		.sq_depth = sq_depth,
 		.early = unkind,
+		.answers = true,
 	};
 	struct conns *c;
 
@@ -412,6 +413,7 @@ static void run_any(uint64_t seed)
 		.window_max = windows[seed % 5],
 		.sq_depth = seed % 7 ? 0 : 2 + (uint32_t)(seed / 7 % 9),
 		.early = seed & 1,
+		.answers = seed / 2 & 1,
 	};
 	struct conns *c;
 

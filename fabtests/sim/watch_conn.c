@@ -55,7 +55,7 @@ static void watch_receiving(struct rvcm_conn *conn)
 		return;
 	assert_true(conn->hello_seen && !conn->failing && !conn->peer_bye);
 	assert_true(rvcm_list_empty(&conn->blocked) && rvcm_list_empty(&conn->owed));
-	assert_true(conn->last_in && !conn->last_in->placing);
+	assert_true(conn->last_in && !conn->last_in->placing && !conn->last_in->implied);
 }
 
 static void watch_conn(struct rvcm_conn *conn)

@@ -98,10 +98,13 @@ static void check_plain(const uint8_t *bytes, size_t n, const struct rvcm_parse 
 	struct rvcm_parse_plain plain;
 	bool is = whole && whole->op == RVCM_MESSAGE_EAGER && whole->flags & RVCM_MESSAGE_TAGGED &&
 		  !whole->pad;
+	bool has_data = is && whole->flags & RVCM_MESSAGE_CQ_DATA;
 
-	assert_int_equal(rvcm_parse_plain(bytes, n, &plain), is);
+	assert_int_equal(rvcm_parse_is_plain(bytes, n, RVCM_PARSE_PLAIN), is && !has_data);
+	assert_int_equal(rvcm_parse_is_plain(bytes, n, RVCM_PARSE_DATA), has_data);
 	if (!is)
 		return;
+	rvcm_parse_plain(bytes, n, has_data ? RVCM_PARSE_DATA : RVCM_PARSE_PLAIN, &plain);
 	assert_int_equal(plain.flags, whole->flags);
 	assert_int_equal(plain.tag, whole->tag);
 	assert_int_equal(plain.data, whole->data);

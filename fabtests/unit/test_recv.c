@@ -147,10 +147,16 @@ static void too_long_is_truncated(void **state)
 	assert_int_equal(world_recv(w, 1, in, 7, ANY, 1, 0, CTX(3)), 0);
 	assert_int_equal(world_expect(w, 1, CTX(3), RVCM_STATUS_TRUNCATED, 7)->comp.overflow, 1);
 	assert_memory_equal(in, "ABCDEFG.", 8);
+	assert_int_equal(world_recv(w, 1, in, 6, ANY, 1, 0, CTX(4)), 0);
+	assert_int_equal(world_send(w, 0, 1, "zyxwvut", 7, 1, 0, CTX(5)), 0);
+	world_run(w);
+	world_expect(w, 0, CTX(5), OK, 0);
+	assert_int_equal(world_expect(w, 1, CTX(4), RVCM_STATUS_TRUNCATED, 6)->comp.overflow, 1);
+	assert_memory_equal(in, "zyxwvuG.", 8);
 	rvcm_ep_stats(w->nodes[1].ep, &stats);
-	assert_int_equal(stats.rx_errors, 2);
+	assert_int_equal(stats.rx_errors, 3);
 	assert_int_equal(stats.rx_unexpected, 1);
-	assert_int_equal(stats.rx_bytes, 10);
+	assert_int_equal(stats.rx_bytes, 16);
 	world_close(w);
 }
 

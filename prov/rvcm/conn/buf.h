@@ -34,7 +34,7 @@ enum rvcm_buf_flag {
 struct rvcm_buf {
 	struct rvcm_buf *next; /* free, or in its queue */
 	struct rvcm_buf_class *class;
-	uint32_t bytes; /* of the frame, header included, tail not */
+	uint32_t bytes;            /* of the frame, header included, tail not */
 	uint32_t flags;            /* enum rvcm_buf_flag */
 	uint64_t ordinal;          /* of its post */
 	struct rvcm_list inflight; /* link.inflight */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
+#include "conn/poll.h"
 
 #define CQ_DEPTH 4096u
 
@@ -269,7 +270,7 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 	carrier->progressing = true;
 	carrier->gathers = true;
 	for (struct rvcm_carrier_dev *dev = carrier->devs; dev < end; dev++)
-		n += rvcm_poll_dev(dev);
+		n += rvcm_poll_inline(dev);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
 	if (carrier->due)

@@ -53,9 +53,9 @@ extern const struct rvcm_way rvcm_way_none;
 struct rvcm_path {
 	void *user;                 /* the caller's */
 	const struct rvcm_way *way; /* rvcm_path_reserve's */
-	struct rvcm_addr peer; /* its name */
-	uint16_t slot;         /* our endpoint */
-	uint16_t dev;          /* index of link 0's device, valid while up */
+	struct rvcm_addr peer;      /* its name */
+	uint16_t slot;              /* our endpoint */
+	uint16_t dev;               /* index of link 0's device, valid while up */
 	bool up;
 	uint8_t lead_bytes; /* before a message in the device's stream, while up; 0 = it has none */
 	uint16_t read_dev;  /* where what is read into is to be registered: since its message */

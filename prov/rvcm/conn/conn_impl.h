@@ -187,7 +187,7 @@ struct rvcm_conn {
 	struct rvcm_list routes;
 	uint32_t n_routes;
 	struct rvcm_path_full *last_in; /* whose message was the last; a guess at the next */
-	bool usual; /* and that needs no more than a look at its header: rx.c */
+	bool usual;                     /* and that needs no more than a look at its header: rx.c */
 	struct rvcm_list work;          /* carrier.work, when something is to be done */
 	struct rvcm_list hold;          /* carrier.held, when something waits for company */
 	struct rvcm_link *link;         /* from UP to RELEASED */

@@ -24,8 +24,7 @@ static inline bool rvcm_hold_is_burst(struct rvcm_conn *conn)
 /* May a frame of that size, which can wait, do so? Then post it with MORE, and add it. */
 static inline bool rvcm_hold_may(struct rvcm_conn *conn, size_t bytes)
 {
-	return conn->carrier->gathers &&
-	       (conn->carrier->progressing || rvcm_hold_is_burst(conn)) &&
+	return conn->carrier->gathers && (conn->carrier->progressing || rvcm_hold_is_burst(conn)) &&
 	       conn->held + 1 < RVCM_HOLD_COUNT && conn->held_bytes + bytes < RVCM_HOLD_BYTES;
 }
 

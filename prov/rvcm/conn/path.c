@@ -49,6 +49,7 @@ struct rvcm_path_full *rvcm_path_heard(struct rvcm_conn *conn, uint32_t slots)
 	if (!node)
 		return NULL;
 	conn->last_in = rvcm_container_of(node, struct rvcm_path_full, by_in);
+	conn->usual = false; /* and who is that? */
 	return conn->last_in;
 }
 
@@ -373,8 +374,7 @@ void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 	rvcm_way_open(conn);
 	if (bytes < conn->way.end)
 		return conn->way.next;
-	conn->reserved =
-		rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
+	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
 	if (!conn->reserved) {
 		rvcm_conn_schedule(conn);
 		block(path);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions of the devices, told apart. */
-#include "conn/conn_impl.h"
-
-#define BATCH 16
+#include "conn/poll.h"
 
 static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 {
@@ -20,8 +17,7 @@ static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 }
 
 static __attribute__((cold)) void receive_failed(struct rvcm_carrier_dev *dev,
-							   struct rvcm_link *link,
-							   enum rvcm_status status)
+						 struct rvcm_link *link, enum rvcm_status status)
 {
 	if (status == RVCM_STATUS_FLUSHED)
 		return;
@@ -31,9 +27,8 @@ static __attribute__((cold)) void receive_failed(struct rvcm_carrier_dev *dev,
 		rvcm_proof_fail(dev->carrier, link, status);
 }
 
-static void received_otherwise(struct rvcm_carrier_dev *dev,
-							 struct rvcm_link *link,
-							 const struct rvcm_dev_wc *wc)
+static void received_otherwise(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
+			       const struct rvcm_dev_wc *wc)
 {
 	struct rvcm_conn *conn = link->conn;
 
@@ -43,11 +38,10 @@ static void received_otherwise(struct rvcm_carrier_dev *dev,
 		rvcm_rx_head(conn, wc->data, wc->length);
 }
 
-/* Not a frame on the link of a conn, as nearly all are. */
-static __attribute__((noinline)) void complete_otherwise(struct rvcm_carrier_dev *dev,
-							 struct rvcm_link *link,
-							 const struct rvcm_dev_wc *wc)
+void rvcm_poll_other(struct rvcm_carrier_dev *dev, const struct rvcm_dev_wc *wc)
 {
+	struct rvcm_link *link = wc->qp_ctx;
+
 	if (wc->op < RVCM_DEV_OP_RECV) {
 		sent(link, wc);
 	} else if (wc->status != RVCM_STATUS_OK) {
@@ -60,18 +54,5 @@ static __attribute__((noinline)) void complete_otherwise(struct rvcm_carrier_dev
 
 int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
 {
-	struct rvcm_dev_wc wc[BATCH];
-	int n = dev->dev->ops->cq_poll(dev->cq, wc, BATCH);
-
-	for (const struct rvcm_dev_wc *w = wc; w < wc + n; w++) {
-		struct rvcm_link *link = w->qp_ctx;
-
-		if (w->op != RVCM_DEV_OP_RECV || w->status != RVCM_STATUS_OK || !link->conn) {
-			complete_otherwise(dev, link, w);
-			continue;
-		}
-		rvcm_rx_message(link->conn, w->data, w->length);
-		dev->dev->ops->rx_release(dev->pool, w->rx);
-	}
-	return n;
+	return rvcm_poll_inline(dev);
 }

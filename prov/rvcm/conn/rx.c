@@ -211,7 +211,7 @@ static bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 		malformed(conn, "sequence number out of order");
 		return false;
 	}
-	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
+	if (!rvcm_tx_acked(conn, frame)) {
 		malformed(conn, LIES);
 		return false;
 	}
@@ -252,7 +252,7 @@ static bool is_quiet(const struct rvcm_conn *conn)
 	const struct rvcm_path_full *path = conn->last_in;
 
 	return conn->hello_seen && !conn->failing && !conn->failed && !conn->peer_bye &&
-	       !is_awaited(conn) && path && !path->placing;
+	       !is_awaited(conn) && path && !path->placing && !path->implied;
 }
 
 static __attribute__((noinline)) void receive_unusual(struct rvcm_conn *conn, const uint8_t *data,
@@ -286,14 +286,13 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 		receive_unusual(conn, data, bytes);
 		return;
 	}
-	if (!rvcm_tx_acked(conn, rvcm_le32_get(frame->ack), rvcm_le16_get(frame->window))) {
+	if (!rvcm_tx_acked(conn, frame)) {
 		malformed(conn, LIES);
 		return;
 	}
 	attr = &conn->carrier->attr;
 	path = conn->last_in;
 	conn->rx_next++;
-	path->implied = false;
 	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
 	attr->sink->recv(attr->sink_ctx, &path->pub, data + sizeof(*frame), bytes - sizeof(*frame));
 }
@@ -318,7 +317,7 @@ void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 		return;
 	path->placing = attr->sink->place(attr->sink_ctx, &path->pub, data + sizeof(*frame),
 					  bytes - sizeof(*frame), &place);
-	conn->usual = false;
+	conn->usual &= !path->placing;
 	if (path->placing)
 		qp->dev->ops->rx_place(qp, sizeof(*frame) + place.offset, place.pieces, place.n);
 }

@@ -3,6 +3,7 @@
 #ifndef RVCM_CONN_TX_H
 #define RVCM_CONN_TX_H
 
+#include "base/le.h"
 #include "conn/conn_impl.h"
 
 /*
@@ -33,21 +34,37 @@ static inline void rvcm_tx_unhold(struct rvcm_buf *buf)
 		buf->flags &= ~(uint32_t)RVCM_BUF_HELD;
 }
 
-/* The peer accepted everything before ack, and grants window from there. False: it lies. */
-static inline bool rvcm_tx_acked(struct rvcm_conn *conn, uint32_t ack, uint32_t window)
+/* Let go of the n oldest that wait for their acknowledgement. False: there are fewer. */
+static inline bool rvcm_tx_let_go(struct rvcm_conn *conn, uint32_t n)
 {
-	for (uint32_t n = ack - conn->tx_acked; n; n--) {
-		struct rvcm_buf *buf = conn->replay.first;
+	struct rvcm_buf *buf = conn->replay.first;
 
-		/* Neither what was not sent nor what is not posted yet can have been accepted. */
-		if (!buf)
-			return false;
-		rvcm_buf_queue_pop(&conn->replay);
+	for (; n && buf; n--) {
+		struct rvcm_buf *next = buf->next;
+
 		rvcm_tx_unhold(buf);
+		buf = next;
 	}
-	conn->tx_acked = ack;
-	if (rvcm_seq_before(conn->tx_limit, ack + window))
-		conn->tx_limit = ack + window;
+	conn->replay.first = buf;
+	if (!buf)
+		conn->replay.end = &conn->replay.first;
+	return n == 0;
+}
+
+/*
+ * The peer accepted everything before the frame's ack, and grants window from there. False: it
+ * lies. Neither what was not sent nor what is not posted yet can have been accepted.
+ */
+static inline bool rvcm_tx_acked(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame)
+{
+	uint32_t n = rvcm_le32_get(frame->ack) - conn->tx_acked, limit;
+
+	if (n && !rvcm_tx_let_go(conn, n))
+		return false;
+	conn->tx_acked = rvcm_le32_get(frame->ack);
+	limit = conn->tx_acked + rvcm_le16_get(frame->window);
+	if (rvcm_seq_before(conn->tx_limit, limit))
+		conn->tx_limit = limit;
 	return true;
 }
 

@@ -317,7 +317,8 @@ int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
 	if (!recv)
 		return recv_any(ep, rx);
 	ep->rx_count++;
-	rvcm_recv_fill(recv, rx, rx->iov->length);
+	rvcm_recv_note(recv, rx);
+	rvcm_recv_aim(recv, rx->iov);
 	if (!rvcm_match_post_at_once(rvcm_ep_match(ep, rx->flags), &recv->match))
 		rvcm_recv_meet(ep, recv);
 	return 0;

@@ -75,12 +75,12 @@ struct rvcm_match_class {
 
 struct rvcm_match {
 	struct rvcm_match_class classes[RVCM_MATCH_CLASSES];
-	uint32_t n_classes;              /* classes[n_classes ..] have never been used */
+	uint32_t n_classes; /* classes[n_classes ..] have never been used */
 	/* Of the last receive, a guess at the next one's; NULL if messages are held. */
 	struct rvcm_match_class *recent;
-	struct rvcm_list overflow;       /* receives without a class, oldest first, by link */
-	struct rvcm_list posted;         /* all receives, oldest first, by item.all */
-	struct rvcm_list held;           /* all messages, oldest first, by item.all */
+	struct rvcm_list overflow; /* receives without a class, oldest first, by link */
+	struct rvcm_list posted;   /* all receives, oldest first, by item.all */
+	struct rvcm_list held;     /* all messages, oldest first, by item.all */
 	uint64_t seq;
 	uint64_t seeds[2]; /* of the hash: base/hash.h, fold */
 };

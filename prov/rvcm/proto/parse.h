@@ -29,8 +29,15 @@ struct rvcm_parse {
 	enum rvcm_status status; /* FIN; GENERAL for a number not known here */
 };
 
-/* What nearly every message is: eager, with a tag, with the application's data or without,
- * unpadded. */
+/*
+ * What nearly every message is: eager, with a tag, unpadded. Of these there are two, without the
+ * application's data and with it; the bytes in front of the payload tell them apart.
+ */
+#define RVCM_PARSE_PLAIN 16u
+#define RVCM_PARSE_DATA  24u
+_Static_assert(sizeof(struct rvcm_message_hdr) == RVCM_PARSE_PLAIN, "the header");
+_Static_assert(RVCM_PARSE_DATA - RVCM_PARSE_PLAIN == sizeof(uint64_t), "and the data");
+
 struct rvcm_parse_plain {
 	uint32_t flags; /* enum rvcm_message_flag */
 	uint64_t tag;
@@ -39,33 +46,27 @@ struct rvcm_parse_plain {
 	const uint8_t *payload;
 };
 
-/*
- * True: it is one of those, and sound, and *out is set. False: it may be anything, see below. The
- * first 8 bytes are op, flags, and nothing else.
- */
-static inline bool rvcm_parse_plain(const uint8_t *bytes, size_t n, struct rvcm_parse_plain *out)
+/* Is it the one with so many bytes in front, and sound? Its first 8 are op, flags, nothing else. */
+static inline bool rvcm_parse_is_plain(const uint8_t *bytes, size_t n, size_t front)
 {
-	const uint64_t plain = RVCM_MESSAGE_EAGER | RVCM_MESSAGE_TAGGED << 8;
-	const uint64_t with_data = plain | RVCM_MESSAGE_CQ_DATA << 8;
-	size_t head = sizeof(struct rvcm_message_hdr);
-	uint64_t word;
+	uint64_t word = RVCM_MESSAGE_EAGER | RVCM_MESSAGE_TAGGED << 8;
 
-	if (n < head)
-		return false;
-	word = rvcm_le64_get(bytes);
-	out->flags = RVCM_MESSAGE_TAGGED;
-	out->data = 0;
-	if (word == with_data && n >= head + sizeof(out->data)) {
-		out->flags |= RVCM_MESSAGE_CQ_DATA;
-		out->data = rvcm_le64_get(bytes + head);
-		head += sizeof(out->data);
-	} else if (word != plain) {
-		return false;
-	}
+	if (front == RVCM_PARSE_DATA)
+		word |= RVCM_MESSAGE_CQ_DATA << 8;
+	return n >= front && rvcm_le64_get(bytes) == word;
+}
+
+/* Then this is what it says. */
+static inline void rvcm_parse_plain(const uint8_t *bytes, size_t n, size_t front,
+				    struct rvcm_parse_plain *out)
+{
+	bool has_data = front == RVCM_PARSE_DATA;
+
+	out->flags = RVCM_MESSAGE_TAGGED | (has_data ? RVCM_MESSAGE_CQ_DATA : 0);
 	out->tag = rvcm_le64_get(bytes + offsetof(struct rvcm_message_hdr, tag));
-	out->length = n - head;
-	out->payload = bytes + head;
-	return true;
+	out->data = has_data ? rvcm_le64_get(bytes + sizeof(struct rvcm_message_hdr)) : 0;
+	out->length = n - front;
+	out->payload = bytes + front;
 }
 
 /* Returns NULL and fills *out, or says what is wrong with the message. */

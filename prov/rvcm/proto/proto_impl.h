@@ -146,6 +146,8 @@ struct rvcm_recv {
 	/* What is reported if it goes well: op_context and buf are known when it is posted. */
 	struct rvcm_ep_comp comp;
 
+	struct rvcm_recv *owner; /* multi.c: a share's buffer; else NULL */
+
 	/* The message that it matched; peer is NULL before, then the others mean nothing, nor does
 	 * node. */
 	struct rvcm_peer *peer;
@@ -162,7 +164,6 @@ struct rvcm_recv {
 	struct rvcm_mr *mrs[RVCM_EP_IOV_MAX];
 
 	/* multi.c */
-	struct rvcm_recv *owner; /* a share's buffer; else NULL */
 	struct rvcm_recv *spare; /* a buffer's next share; NULL = it takes no message any more */
 	size_t share_min;
 	uint32_t shares; /* a buffer's, not ended */

@@ -130,6 +130,15 @@ void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
 
 /* -- posting ------------------------------------------------------------------------------ */
 
+static void aim_at_many(struct rvcm_recv *recv, const struct rvcm_ep_rx *rx, size_t room)
+{
+	for (uint32_t i = 0; i < rx->n_iov; i++)
+		recv->iov[i] = rx->iov[i];
+	recv->comp.buf = rx->n_iov ? rx->iov[0].addr : NULL;
+	recv->room = room;
+	recv->whole_end = 0;
+}
+
 struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, size_t room)
 {
 	struct rvcm_recv *recv;
@@ -142,7 +151,11 @@ struct rvcm_recv *rvcm_recv_new(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx,
 	if (!recv)
 		return NULL;
 	ep->rx_count++;
-	rvcm_recv_fill(recv, rx, room);
+	rvcm_recv_note(recv, rx);
+	if (rx->n_iov == 1)
+		rvcm_recv_aim(recv, rx->iov);
+	else
+		aim_at_many(recv, rx, room);
 	return recv;
 }
 
@@ -293,34 +306,46 @@ static inline void take_whole(struct rvcm_peer *peer, struct rvcm_recv *recv,
 	comp->source = peer->source;
 	comp->name = &peer->name;
 	comp->flags = msg->flags;
-	rvcm_copy(comp->buf, msg->payload, msg->length);
 	rvcm_stat_inc(&ep->stats.rx_msgs);
 	rvcm_stat_add(&ep->stats.rx_bytes, msg->length);
 	ep->rx_count--;
+	rvcm_copy(comp->buf, msg->payload, msg->length);
 	if (recv->flags & RVCM_EP_COMPLETION)
 		ep->sink->complete(ep->sink_ctx, comp);
 	rvcm_pool_put(&ep->recvs, recv);
+}
+
+/* A plain one, with so many bytes in front. Each of the two gets code of its own. */
+static inline __attribute__((always_inline)) void take_plain(struct rvcm_peer *peer,
+							     const uint8_t *data, size_t bytes,
+							     size_t front)
+{
+	struct rvcm_match *match = rvcm_ep_match(peer->ep, RVCM_EP_TAGGED);
+	struct rvcm_match_recv *found;
+	struct rvcm_parse_plain msg;
+
+	rvcm_parse_plain(data, bytes, front, &msg);
+	found = rvcm_match_look(match, msg.tag, peer->source);
+	if (found && msg.length < rvcm_recv_of(found)->whole_end)
+		take_whole(peer, rvcm_recv_of(found), &msg);
+	else
+		take_found(peer, data, bytes, found);
 }
 
 /* Nearly every message is plain, and the receive that it is for is there. */
 void rvcm_recv_message(void *engine, struct rvcm_path *path, const uint8_t *data, size_t bytes)
 {
 	struct rvcm_peer *peer = path->user;
-	struct rvcm_match_recv *found;
-	struct rvcm_parse_plain msg;
 
 	(void)engine;
-	if (!peer) {
+	if (!peer)
 		rvcm_path_dropped(path);
-		return;
-	}
-	if (!rvcm_parse_plain(data, bytes, &msg) || peer->ep->closing) {
+	else if (peer->ep->closing)
 		take_any(peer, data, bytes);
-		return;
-	}
-	found = rvcm_match_look(rvcm_ep_match(peer->ep, RVCM_EP_TAGGED), msg.tag, peer->source);
-	if (found && msg.length < rvcm_recv_of(found)->whole_end)
-		take_whole(peer, rvcm_recv_of(found), &msg);
+	else if (rvcm_parse_is_plain(data, bytes, RVCM_PARSE_PLAIN))
+		take_plain(peer, data, bytes, RVCM_PARSE_PLAIN);
+	else if (rvcm_parse_is_plain(data, bytes, RVCM_PARSE_DATA))
+		take_plain(peer, data, bytes, RVCM_PARSE_DATA);
 	else
-		take_found(peer, data, bytes, found);
+		take_any(peer, data, bytes);
 }

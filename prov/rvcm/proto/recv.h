@@ -5,8 +5,8 @@
 
 #include "proto/proto_impl.h"
 
-/* A fresh one, with room bytes in all; it is matched next. */
-static inline void rvcm_recv_fill(struct rvcm_recv *recv, const struct rvcm_ep_rx *rx, size_t room)
+/* All but where it goes to: iov, room, whole_end, comp.buf. */
+static inline void rvcm_recv_note(struct rvcm_recv *recv, const struct rvcm_ep_rx *rx)
 {
 	bool tagged = rx->flags & RVCM_EP_TAGGED;
 
@@ -14,19 +14,8 @@ static inline void rvcm_recv_fill(struct rvcm_recv *recv, const struct rvcm_ep_r
 	recv->match.ignore = tagged ? rx->ignore : 0;
 	recv->match.item.source = rx->source;
 	recv->match.stays = false;
-	recv->whole_end = 0;
 	recv->flags = rx->flags;
 	recv->n_iov = rx->n_iov;
-	recv->comp.buf = NULL;
-	if (rx->n_iov) {
-		recv->iov[0] = rx->iov[0];
-		recv->comp.buf = rx->iov[0].addr;
-	}
-	if (rx->n_iov == 1)
-		recv->whole_end = room + 1;
-	for (uint32_t i = 1; i < rx->n_iov; i++)
-		recv->iov[i] = rx->iov[i];
-	recv->room = room;
 	recv->comp.op_context = rx->op_context;
 	recv->comp.status = RVCM_STATUS_OK;
 	recv->comp.err = 0;
@@ -34,6 +23,15 @@ static inline void rvcm_recv_fill(struct rvcm_recv *recv, const struct rvcm_ep_r
 	recv->comp.text = NULL;
 	recv->peer = NULL;
 	recv->owner = NULL;
+}
+
+/* It goes to one piece. */
+static inline void rvcm_recv_aim(struct rvcm_recv *recv, const struct rvcm_ep_iov *iov)
+{
+	recv->iov[0] = *iov;
+	recv->comp.buf = iov->addr;
+	recv->room = iov->length;
+	recv->whole_end = iov->length + 1;
 }
 
 #endif
