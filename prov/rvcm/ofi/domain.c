@@ -156,6 +156,7 @@ static int domain_close(struct fid *fid)
 	}
 	close(domain->data_epoll);
 	close(domain->wake_event);
+	rvcm_mrkey_fini(&domain->keys);
 	rvcm_lock_fini(&domain->lock);
 	atomic_fetch_sub(&domain->fabric->refs, 1);
 	rvcm_mem_free(domain->stats);
@@ -171,11 +172,22 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return flags ? -FI_EOPNOTSUPP : 0; /* FI_REG_MR: registration is synchronous */
 }
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	(void)arg;
+	if (command == FI_MAP_RAW_MR || command == FI_UNMAP_KEY)
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
+				   "%s: keys are numbers, to be used as they are (no FI_MR_RAW)",
+				   command == FI_MAP_RAW_MR ? "fi_mr_map_raw" : "fi_mr_unmap_key");
+	return -FI_ENOSYS;
+}
+
 static const struct fi_ops fid_ops = {
 	.size = sizeof(fid_ops),
 	.close = domain_close,
 	.bind = domain_bind,
-	.control = rvcm_nosys_control,
+	.control = domain_control,
 	.ops_open = rvcm_nosys_ops_open,
 	.tostr = rvcm_nosys_tostr,
 	.ops_set = rvcm_nosys_ops_set,
@@ -331,6 +343,9 @@ static struct rvcm_domain *domain_new(struct fid_fabric *fabric, const struct fi
 	domain->fabric = rvcm_fabric_of(fabric);
 	domain->addr_format = info->addr_format;
 	domain->tclass = rvcm_tclass_of(info);
+	rvcm_mrkey_init(&domain->keys, info->domain_attr->mr_mode, info->domain_attr->mr_key_size);
+	domain->register_early = info->domain_attr->mr_mode == RVCM_OFFER_MR_BASIC ||
+				 (info->domain_attr->mr_mode & FI_MR_ALLOCATED);
 	domain->tx_size = params->tx_size;
 	domain->rx_size = params->rx_size;
 	rvcm_list_init(&domain->sleepers);

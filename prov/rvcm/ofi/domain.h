@@ -21,6 +21,7 @@
 #include "base/lock.h"
 #include "ofi/control.h"
 #include "ofi/fabric.h"
+#include "ofi/mrkey.h"
 #include "ofi/offer.h"
 #include "ofi/statfile.h"
 #include "proto/proto.h"
@@ -46,7 +47,8 @@ struct rvcm_domain {
 	uint32_t tclass; /* FI_TC_*, of all its packets */
 	size_t tx_size;
 	size_t rx_size;
-	atomic_uint_fast64_t next_key;        /* of memory registrations */
+	struct rvcm_mrkey_table keys;         /* of memory registrations, under lock */
+	bool register_early;                  /* FI_MR_ALLOCATED: their pages are there */
 	struct rvcm_statfile_counted counted; /* statfile.c's */
 	struct rvcm_monitor *monitor;         /* mrcache.c's */
 	char *stats;                          /* FI_RVCM_STATS, or NULL */

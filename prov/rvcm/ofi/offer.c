@@ -14,10 +14,6 @@
 #define TAG_FORMAT_ANY 0xaaaaaaaaaaaaaaaau /* FI_TAG_GENERIC: every bit is a field of its own */
 #define OBJECTS_MAX    1024u               /* what no table limits, but a number must be given */
 
-/* enum fi_mr_mode, which later versions deprecate. */
-#define MR_BASIC    1
-#define MR_SCALABLE 2
-
 static void init_contexts(struct rvcm_offer *offer, const struct rvcm_params *params)
 {
 	offer->tx = (struct fi_tx_attr) {
@@ -79,6 +75,7 @@ void rvcm_offer_init(struct rvcm_offer *offer, const struct rvcm_device *device,
 		     const struct rvcm_params *params)
 {
 	memset(offer, 0, sizeof(*offer));
+	offer->pins = !device->attr.mr_free;
 	init_contexts(offer, params);
 	init_endpoint(offer);
 	init_domain(offer, device);
@@ -114,8 +111,22 @@ static uint64_t narrow_caps(uint64_t want)
 	return want | RVCM_OFFER_DOMAIN_CAPS;
 }
 
-static void narrow_domain(struct fi_domain_attr *domain, const struct fi_domain_attr *want)
+/*
+ * What is required of an application that registers memory, of what it has agreed to (fi_mr(3)):
+ * keys are ours rather than its, if it takes that; and where registering pins pages, they had
+ * better be there. Applications from before version 1.5 name one of two models.
+ */
+static int narrow_mr_mode(const struct rvcm_offer *offer, int want)
 {
+	if (want == RVCM_OFFER_MR_BASIC || want == RVCM_OFFER_MR_SCALABLE)
+		return want;
+	return want & (FI_MR_PROV_KEY | (offer->pins ? FI_MR_ALLOCATED : 0));
+}
+
+static void narrow_domain(struct rvcm_offer *offer, const struct fi_domain_attr *want)
+{
+	struct fi_domain_attr *domain = &offer->domain;
+
 	/* Fewer promises from the application than DOMAIN's are worth nothing to us. */
 	if (want->threading == FI_THREAD_DOMAIN)
 		domain->threading = FI_THREAD_DOMAIN;
@@ -123,9 +134,7 @@ static void narrow_domain(struct fi_domain_attr *domain, const struct fi_domain_
 		domain->data_progress = FI_PROGRESS_AUTO;
 	if (want->av_type)
 		domain->av_type = want->av_type;
-	/* Applications from before version 1.5 name one of two models. */
-	if (want->mr_mode == MR_BASIC || want->mr_mode == MR_SCALABLE)
-		domain->mr_mode = want->mr_mode;
+	domain->mr_mode = narrow_mr_mode(offer, want->mr_mode);
 	domain->auth_key = want->auth_key;
 	domain->auth_key_size = want->auth_key_size;
 }
@@ -155,7 +164,7 @@ void rvcm_offer_narrow(struct rvcm_offer *offer, const struct fi_info *hints)
 	if (hints->addr_format)
 		offer->info.addr_format = hints->addr_format;
 	if (hints->domain_attr)
-		narrow_domain(&offer->domain, hints->domain_attr);
+		narrow_domain(offer, hints->domain_attr);
 	if (hints->ep_attr)
 		narrow_endpoint(&offer->ep, hints->ep_attr);
 }

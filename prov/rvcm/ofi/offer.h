@@ -6,6 +6,8 @@
 #ifndef RVCM_OFI_OFFER_H
 #define RVCM_OFI_OFFER_H
 
+#include <stdbool.h>
+
 #include <rdma/fabric.h>
 
 #include "ofi/devices.h"
@@ -32,8 +34,13 @@
 	 FI_DELIVERY_COMPLETE)
 #define RVCM_OFFER_RX_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
+/* enum fi_mr_mode, whose first two later versions deprecate; each stands alone. */
+#define RVCM_OFFER_MR_BASIC    1
+#define RVCM_OFFER_MR_SCALABLE 2
+
 /* Points into itself: do not copy. */
 struct rvcm_offer {
+	bool pins; /* the device pins what is registered */
 	struct fi_info info;
 	struct fi_tx_attr tx;
 	struct fi_rx_attr rx;

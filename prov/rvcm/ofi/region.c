@@ -5,6 +5,8 @@
 #include "ofi/region.h"
 
 #include <inttypes.h>
+#include <string.h>
+
 #include <rdma/fi_errno.h>
 
 #include "base/mem.h"
@@ -12,39 +14,85 @@
 #include "ofi/nosys.h"
 #include "ofi/offer.h"
 
+/* What a peer could do to memory is not offered. */
 #define LOCAL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE)
 
 struct region {
 	struct fid_mr fid;
 	struct rvcm_domain *domain;
+	struct rvcm_mrkey key;
+	size_t n_pieces;
+	struct rvcm_mr *pieces[RVCM_OFFER_IOV_MAX];
 };
+
+/* -- closing -------------------------------------------------------------------------------- */
+
+/* Under the domain's lock. What a forked child inherited is registered by its parent. */
+static void put_pieces(struct region *region)
+{
+	for (size_t i = 0; i < region->n_pieces; i++)
+		rvcm_mr_put(region->pieces[i]);
+	region->n_pieces = 0;
+}
 
 static int region_close(struct fid *fid)
 {
 	struct region *region = (struct region *)fid;
+	struct rvcm_domain *domain = region->domain;
 
-	atomic_fetch_sub(&region->domain->refs, 1);
+	rvcm_lock_acquire(&domain->lock);
+	if (rvcm_control_ours(&domain->control))
+		put_pieces(region);
+	rvcm_mrkey_give(&domain->keys, &region->key);
+	rvcm_lock_release(&domain->lock);
+	atomic_fetch_sub(&domain->refs, 1);
 	rvcm_mem_free(region);
 	return 0;
 }
 
-/* fi_mr_enable(3) is for FI_MR_ENDPOINT; a region here is always enabled. */
+/* -- calls on a region ---------------------------------------------------------------------- */
+
+static int region_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	(void)fid;
+	(void)flags;
+	return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
+			   "fi_mr_bind: to an object of class %zu: regions are the domain's, and "
+			   "nothing counts what is done to them",
+			   bfid->fclass);
+}
+
+/* fi_mr_enable(3) is for FI_MR_ENDPOINT and FI_MR_RMA_EVENT; a region here is always enabled. */
 static int region_control(struct fid *fid, int command, void *arg)
 {
 	(void)fid;
 	(void)arg;
-	return command == FI_ENABLE ? 0 : -FI_ENOSYS;
+	switch (command) {
+	case FI_ENABLE:
+		return 0;
+	case FI_GET_RAW_MR:
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
+				   "fi_mr_raw_attr: keys are numbers (no FI_MR_RAW): fi_mr_key");
+	case FI_REFRESH:
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
+				   "fi_mr_refresh: pages are not announced (no FI_MR_MMU_NOTIFY)");
+	default:
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR, "fi_control: command %d on a region",
+				   command);
+	}
 }
 
 static const struct fi_ops fid_ops = {
 	.size = sizeof(fid_ops),
 	.close = region_close,
-	.bind = rvcm_nosys_bind,
+	.bind = region_bind,
 	.control = region_control,
 	.ops_open = rvcm_nosys_ops_open,
 	.tostr = rvcm_nosys_tostr,
 	.ops_set = rvcm_nosys_ops_set,
 };
+
+/* -- registering ---------------------------------------------------------------------------- */
 
 /* Does a range end before its address space does? */
 static bool ranges_fit(const struct fi_mr_attr *attr)
@@ -72,12 +120,70 @@ static int check_attr(const struct fid *fid, const struct fi_mr_attr *attr, uint
 		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_MR, "fi_mr_reg: flags %#" PRIx64, flags);
 	if (attr->access & ~LOCAL_ACCESS)
 		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
-				   "fi_mr_reg: access %#" PRIx64 ": FI_SEND and FI_RECV only",
+				   "fi_mr_reg: access %#" PRIx64 ": FI_SEND and FI_RECV only, for "
+				   "peers have no access to memory (no FI_RMA)",
 				   attr->access);
+	if (attr->offset)
+		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_MR,
+				   "fi_mr_reg: offset %" PRIu64 ": it must be 0", attr->offset);
+	if (attr->auth_key_size)
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
+				   "fi_mr_reg: an authorization key: regions have their domain's");
 	if (attr->iface != FI_HMEM_SYSTEM)
 		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR, "fi_mr_reg: memory of interface %d",
 				   (int)attr->iface);
 	return 0;
+}
+
+/* What messages will ask of it: what is sent may be fetched by the peer, see proto/rndv.c. */
+static uint32_t device_access(uint64_t access)
+{
+	uint32_t device = 0;
+
+	if (access & (FI_SEND | FI_WRITE))
+		device |= RVCM_DEV_ACCESS_REMOTE_READ;
+	if (access & (FI_RECV | FI_READ))
+		device |= RVCM_DEV_ACCESS_LOCAL_WRITE;
+	return device;
+}
+
+/* Under the domain's lock. */
+static int get_pieces(struct region *region, const struct fi_mr_attr *attr)
+{
+	struct rvcm_mr_domain *mr = rvcm_engine_mr(region->domain->engine);
+	struct rvcm_dev_mr *dev_mr;
+	int rc = 0;
+
+	for (size_t i = 0; i < attr->iov_count && !rc; i++) {
+		const struct iovec *iov = &attr->mr_iov[i];
+
+		rc = rvcm_mr_get(mr, iov->iov_base, iov->iov_len, device_access(attr->access),
+				 &region->pieces[i]);
+		if (rc)
+			break;
+		region->n_pieces++;
+		if (region->domain->register_early)
+			rc = rvcm_mr_dev(region->pieces[i], 0, &dev_mr);
+	}
+	if (rc) {
+		rvcm_warn(RVCM_LOG_MR, "fi_mr_reg: device %s: %s", region->domain->dev->attr.name,
+			  strerror(-rc));
+		put_pieces(region);
+	}
+	return rc;
+}
+
+/* Under the domain's lock. */
+static int fill(struct region *region, const struct fi_mr_attr *attr)
+{
+	int rc = rvcm_mrkey_take(&region->domain->keys, attr->requested_key, &region->key);
+
+	if (rc)
+		return rc;
+	rc = get_pieces(region, attr);
+	if (rc)
+		rvcm_mrkey_give(&region->domain->keys, &region->key);
+	return rc;
 }
 
 static int region_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
@@ -94,10 +200,17 @@ static int region_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64
 	if (!region)
 		return -FI_ENOMEM;
 	region->domain = domain;
+	rvcm_lock_acquire(&domain->lock);
+	rc = fill(region, attr);
+	rvcm_lock_release(&domain->lock);
+	if (rc) {
+		rvcm_mem_free(region);
+		return rc;
+	}
 	region->fid.fid.fclass = FI_CLASS_MR;
 	region->fid.fid.context = attr->context;
 	region->fid.fid.ops = (struct fi_ops *)&fid_ops;
-	region->fid.key = atomic_fetch_add(&domain->next_key, 1);
+	region->fid.key = region->key.key;
 	atomic_fetch_add(&domain->refs, 1);
 	*mr = &region->fid;
 	return 0;
