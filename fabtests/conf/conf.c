@@ -205,13 +205,17 @@ void conf_open(struct conf_node *node, const struct conf_options *options)
 	hints->domain_attr->av_type = options->av_type;
 	hints->domain_attr->tclass = options->domain_tclass;
 	hints->tx_attr->tclass = options->tclass;
+	if (options->mr_mode_given)
+		hints->domain_attr->mr_mode = options->mr_mode;
 	if (!conf_names_are_ip())
 		source = "";
 	rc = fi_getinfo(CONF_VERSION, *source ? source : NULL, NULL, *source ? FI_SOURCE : 0, hints,
 			&node->info);
 	fi_freeinfo(hints);
-	if (rc == -FI_ENODATA && (options->caps || options->progress || options->av_type))
-		conf_not_offered("capabilities, progress or address vectors as asked for");
+	if (rc == -FI_ENODATA &&
+	    (options->caps || options->progress || options->av_type || options->mr_mode_given))
+		conf_not_offered("capabilities, progress, address vectors or registration as asked "
+				 "for");
 	conf_ok(rc);
 	conf_ok(fi_fabric(node->info->fabric_attr, &node->fabric, node));
 	conf_ok(fi_domain(node->fabric, node->info, &node->domain, node));

@@ -76,6 +76,8 @@ struct conf_options {
 	uint32_t domain_tclass;      /* of domains */
 	uint64_t bind_flags;         /* FI_SELECTIVE_COMPLETION */
 	bool separate_cqs;           /* rxcq is another */
+	bool mr_mode_given;          /* mr_mode is what is agreed to, else it is conf_hints' */
+	int mr_mode;
 	const char *source; /* address; NULL = conf_node_name(), "" = the provider's choice */
 };
 

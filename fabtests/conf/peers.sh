@@ -39,7 +39,7 @@ ok() {
 # over PROVIDER PROGRAM: run it.  A test that was skipped is "not ok ... # SKIP" to cmocka 1.1 and "ok ... # SKIP" to later.
 over() {
 	local name=${2##*conf_} rc p s
-	FABTEST_PROV=$1 FABTEST_LEFT_OUT=$(left_out "$1" "$name") timeout 120 "$build/fabtests/conf/conf_$name" >"$log" 2>&1
+	FABTEST_PROV=$1 FABTEST_LEFT_OUT=$(left_out "$1" "$name") timeout -k 10 120 "$build/fabtests/conf/conf_$name" >"$log" 2>&1
 	rc=$?
 	s=$(count '^(not )?ok .*# SKIP')
 	p=$(($(count '^ok ') - $(count '^ok .*# SKIP')))

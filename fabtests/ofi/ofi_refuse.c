@@ -101,6 +101,58 @@ static void registrations_for_messages_are_fine(void **state)
 	conf_close(&node);
 }
 
+static int reg_key(struct fid_domain *domain, uint64_t key, struct fid_mr **mr)
+{
+	static char byte;
+
+	return fi_mr_reg(domain, &byte, 1, FI_SEND, 0, key, 0, mr, NULL);
+}
+
+/* Keys that the application chooses have the size that the domain was opened with. */
+static void keys_have_a_size(void **state)
+{
+	struct conf_options options = { .mr_mode_given = true };
+	struct fid_domain *domain;
+	struct conf_node node;
+	struct fid_mr *mr;
+
+	(void)state;
+	conf_open(&node, &options);
+	assert_int_equal(reg_key(node.domain, FI_KEY_NOTAVAIL, &mr), -FI_EKEYREJECTED);
+	conf_ok(reg_key(node.domain, FI_KEY_NOTAVAIL - 1, &mr));
+	assert_true(fi_mr_key(mr) == FI_KEY_NOTAVAIL - 1);
+	conf_ok(fi_close(&mr->fid));
+	node.info->domain_attr->mr_key_size = 2;
+	conf_ok(fi_domain(node.fabric, node.info, &domain, NULL));
+	assert_int_equal(reg_key(domain, 0x10000, &mr), -FI_EKEYREJECTED);
+	conf_ok(reg_key(domain, 0xffff, &mr));
+	assert_int_equal(fi_mr_key(mr), 0xffff);
+	conf_ok(fi_close(&mr->fid));
+	conf_ok(fi_close(&domain->fid));
+	node.info->domain_attr->mr_key_size = 9;
+	assert_int_equal(fi_domain(node.fabric, node.info, &domain, NULL), -FI_EINVAL);
+	conf_close(&node);
+}
+
+/* Where they are ours, a key that was given back is not the next region's. */
+static void a_key_of_ours_is_not_used_again(void **state)
+{
+	uint64_t keys[100];
+	struct conf_node node;
+	struct fid_mr *mr;
+
+	(void)state;
+	conf_open(&node, &plain);
+	for (int i = 0; i < 100; i++) {
+		conf_ok(reg_key(node.domain, 0, &mr));
+		keys[i] = fi_mr_key(mr);
+		for (int j = 0; j < i; j++)
+			assert_true(keys[i] != keys[j]);
+		conf_ok(fi_close(&mr->fid));
+	}
+	conf_close(&node);
+}
+
 static void no_counters_and_no_sharing(void **state)
 {
 	struct fi_cntr_attr cntr_attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -394,6 +446,8 @@ int main(void)
 		cmocka_unit_test(no_operation_is_missing),
 		cmocka_unit_test(no_remote_memory),
 		cmocka_unit_test(registrations_for_messages_are_fine),
+		cmocka_unit_test(keys_have_a_size),
+		cmocka_unit_test(a_key_of_ours_is_not_used_again),
 		cmocka_unit_test(no_counters_and_no_sharing),
 		cmocka_unit_test(unknown_flags_are_refused),
 		cmocka_unit_test(bad_arguments_are_refused),

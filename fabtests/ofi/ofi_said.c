@@ -37,6 +37,88 @@ static int mr_beyond(void)
 	return mr_reg(&node, SIZE_MAX, FI_SEND, 0);
 }
 
+static int mr_offset(void)
+{
+	struct fid_mr *mr;
+
+	return fi_mr_reg(node.domain, &node, 1, FI_SEND, 8, 0, 0, &mr, NULL);
+}
+
+static int mr_auth_key(void)
+{
+	struct iovec iov = { &node, 1 };
+	uint8_t key[16] = { 0 };
+	struct fi_mr_attr attr = { .mr_iov = &iov,
+				   .iov_count = 1,
+				   .access = FI_SEND,
+				   .auth_key_size = 16,
+				   .auth_key = key };
+	struct fid_mr *mr;
+
+	return fi_mr_regattr(node.domain, &attr, 0, &mr);
+}
+
+/* What is asked of a region that there is. */
+static int mr_with(int (*ask)(struct fid_mr *mr))
+{
+	struct fid_mr *mr;
+	int rc;
+
+	conf_ok(fi_mr_reg(node.domain, &node, 1, FI_SEND, 0, 0, 0, &mr, NULL));
+	rc = ask(mr);
+	conf_ok(fi_close(&mr->fid));
+	return rc;
+}
+
+static int ask_bind(struct fid_mr *mr)
+{
+	return fi_mr_bind(mr, &node.ep->fid, 0);
+}
+
+static int mr_bind(void)
+{
+	return mr_with(ask_bind);
+}
+
+static int ask_refresh(struct fid_mr *mr)
+{
+	struct iovec iov = { &node, 1 };
+
+	return fi_mr_refresh(mr, &iov, 1, 0);
+}
+
+static int mr_refresh(void)
+{
+	return mr_with(ask_refresh);
+}
+
+static int ask_raw(struct fid_mr *mr)
+{
+	uint8_t key[64];
+	size_t size = sizeof(key);
+	uint64_t base;
+
+	return fi_mr_raw_attr(mr, &base, key, &size, 0);
+}
+
+static int mr_raw(void)
+{
+	return mr_with(ask_raw);
+}
+
+static int mr_map_raw(void)
+{
+	uint8_t raw[8] = { 0 };
+	uint64_t key;
+
+	return fi_mr_map_raw(node.domain, 0, raw, sizeof(raw), &key, 0);
+}
+
+static int mr_unmap(void)
+{
+	return fi_mr_unmap_key(node.domain, 1);
+}
+
 static int mr_pieces(void)
 {
 	struct iovec iov[64] = { { NULL, 0 } };
@@ -252,6 +334,13 @@ static const struct {
 	{ mr_flags, -FI_EBADFLAGS, "fi_mr_reg: flags" },
 	{ mr_beyond, -FI_EINVAL, "end of the address space" },
 	{ mr_pieces, -FI_EINVAL, "64 pieces" },
+	{ mr_offset, -FI_EINVAL, "offset 8" },
+	{ mr_auth_key, -FI_ENOSYS, "authorization key" },
+	{ mr_bind, -FI_ENOSYS, "fi_mr_bind" },
+	{ mr_refresh, -FI_ENOSYS, "fi_mr_refresh" },
+	{ mr_raw, -FI_ENOSYS, "fi_mr_raw_attr" },
+	{ mr_map_raw, -FI_ENOSYS, "fi_mr_map_raw" },
+	{ mr_unmap, -FI_ENOSYS, "fi_mr_unmap_key" },
 	{ mr_no_iov, -FI_EINVAL, "without an iov" },
 	{ insert_flags, -FI_EBADFLAGS, "fi_av_insert: flags" },
 	{ insert_errors, -FI_EINVAL, "FI_SYNC_ERR" },
