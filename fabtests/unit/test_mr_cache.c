@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is a hit, who is evicted, what the counters say: over devices that count (mr_world.h). */
 #include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "unit/failmem.h"
 #include "unit/mr_world.h"
+#include "unit/warned.h"
 
 #define READ  RVCM_DEV_ACCESS_REMOTE_READ
 #define WRITE RVCM_DEV_ACCESS_LOCAL_WRITE
@@ -296,6 +299,37 @@ static void a_wrong_address_costs_nobody_anything(void **state)
 	mr_world_close(&w);
 }
 
+/* The limit on locked memory is named with its number, and not for each refusal. */
+static void the_limit_is_named(void **state)
+{
+	struct rlimit old, low = { .rlim_cur = 64 * 1024 };
+	struct rvcm_dev_mr *dev_mr;
+	struct test_warned warned;
+	struct mr_world w;
+	struct rvcm_mr *mr;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &old), 0);
+	low.rlim_max = old.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &low), 0);
+	mr_world_open(&w, 100, LOTS);
+	strcpy(w.devs[0].dev.attr.name, "narrow0");
+	w.devs[0].fail = -ENOMEM;
+	assert_int_equal(rvcm_mr_get(w.domain, (void *)BASE, 12345, WRITE, &mr), 0);
+	test_warned_begin(&warned);
+	for (int i = 0; i < 7; i++)
+		assert_int_equal(rvcm_mr_dev(mr, 0, &dev_mr), -ENOMEM);
+	rvcm_log_set_sink(NULL);
+	assert_int_equal(warned.n, 3);
+	assert_non_null(strstr(warned.text, "narrow0"));
+	assert_non_null(strstr(warned.text, "12345 bytes"));
+	assert_non_null(strstr(warned.text, "ulimit -l"));
+	assert_non_null(strstr(warned.text, " 64 KiB"));
+	rvcm_mr_put(mr);
+	mr_world_close(&w);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &old), 0);
+}
+
 /* -- counting ------------------------------------------------------------------------------- */
 
 static void the_levels_follow(void **state)
@@ -454,6 +488,7 @@ int main(void)
 		cmocka_unit_test(a_full_device_is_given_room),
 		cmocka_unit_test(a_device_that_refuses_all_the_same_is_heard),
 		cmocka_unit_test(a_wrong_address_costs_nobody_anything),
+		cmocka_unit_test(the_limit_is_named),
 		cmocka_unit_test(the_levels_follow),
 		cmocka_unit_test(every_request_is_counted_once),
 		cmocka_unit_test(a_flush_leaves_what_is_in_use_to_its_users),

@@ -217,6 +217,36 @@ static void a_dead_monitor_ends_the_cache(void **state)
 	mr_world_close(&w);
 }
 
+static void count_call(void *ctx)
+{
+	++*(int *)ctx;
+}
+
+/* Who listens is called for each reading that brought something, until he listens no more. */
+static void listeners_are_called(void **state)
+{
+	struct mr_world w;
+	int calls = 0;
+
+	(void)state;
+	mr_world_open(&w, 8, LOTS);
+	mr_world_touch(&w, BASE, PAGE, WRITE);
+	rvcm_mr_listen(w.domain, count_call, &calls);
+	rvcm_monitor_begin(&w.monitor);
+	rvcm_monitor_end(&w.monitor);
+	assert_int_equal(calls, 0);
+	mr_world_vanish(&w, BASE, BASE + PAGE);
+	assert_int_equal(calls, 1);
+	assert_int_equal(w.devs[0].live, 1);
+	assert_int_equal(rvcm_mr_reap(w.domain), 1);
+	assert_int_equal(w.devs[0].live, 0);
+	assert_int_equal(rvcm_mr_reap(w.domain), 0);
+	rvcm_mr_listen(w.domain, NULL, NULL);
+	mr_world_vanish(&w, BASE, BASE + PAGE);
+	assert_int_equal(calls, 1);
+	mr_world_close(&w);
+}
+
 /* -- threads ------------------------------------------------------------------------------- */
 
 #define THREADS 4
@@ -308,6 +338,7 @@ int main(void)
 		cmocka_unit_test(two_caches_hear_the_same),
 		cmocka_unit_test(what_cannot_be_watched_is_not_cached),
 		cmocka_unit_test(a_dead_monitor_ends_the_cache),
+		cmocka_unit_test(listeners_are_called),
 		cmocka_unit_test(threads_get_what_they_ask_for),
 	};
 

@@ -45,3 +45,19 @@ const char *rvcm_limit_text(int err, char *buf)
 	snprintf(buf, RVCM_LIMIT_TEXT_MAX, "%s", text ? text : "unknown error");
 	return buf;
 }
+
+const char *rvcm_limit_locked_text(int err, char *buf)
+{
+	const char *text = strerrordesc_np(err);
+	struct rlimit limit = { 0 };
+
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit); /* as above */
+	if (err == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
+		snprintf(buf, RVCM_LIMIT_TEXT_MAX,
+			 "no memory, or too much of it is locked: this process may lock %llu KiB "
+			 "(RLIMIT_MEMLOCK): raise it with ulimit -l, best to unlimited",
+			 (unsigned long long)limit.rlim_cur / 1024);
+	else
+		snprintf(buf, RVCM_LIMIT_TEXT_MAX, "%s", text ? text : "unknown error");
+	return buf;
+}

@@ -13,4 +13,7 @@
  */
 const char *rvcm_limit_text(int err, char *buf);
 
+/* The same of a call that was to lock memory: ENOMEM with how much of it the process may lock. */
+const char *rvcm_limit_locked_text(int err, char *buf);
+
 #endif

@@ -9,6 +9,8 @@ void rvcm_monitor_init(struct rvcm_monitor *monitor,
 	atomic_init(&monitor->seq, 0);
 	monitor->watch = watch;
 	pthread_mutex_init(&monitor->lock, NULL);
+	rvcm_list_init(&monitor->listeners);
+	monitor->noted = false;
 }
 
 void rvcm_monitor_fini(struct rvcm_monitor *monitor)
@@ -35,11 +37,37 @@ void rvcm_monitor_note(struct rvcm_monitor *monitor, uintptr_t start, uintptr_t 
 	monitor->notes[seq / 2 % RVCM_MONITOR_NOTES] =
 		(struct rvcm_monitor_range) { .start = start, .end = end };
 	atomic_store_explicit(&monitor->seq, seq + 2, memory_order_relaxed);
+	monitor->noted = true;
 }
 
 void rvcm_monitor_end(struct rvcm_monitor *monitor)
 {
+	struct rvcm_list *pos;
+
 	atomic_store_explicit(&monitor->seq, seq_of(monitor) & ~(uint64_t)1, memory_order_release);
+	if (monitor->noted) {
+		rvcm_list_for_each (pos, &monitor->listeners) {
+			struct rvcm_monitor_listener *listener =
+				rvcm_list_entry(pos, struct rvcm_monitor_listener, node);
+
+			listener->heard(listener->ctx);
+		}
+	}
+	monitor->noted = false;
+	pthread_mutex_unlock(&monitor->lock);
+}
+
+void rvcm_monitor_listen(struct rvcm_monitor *monitor, struct rvcm_monitor_listener *listener)
+{
+	pthread_mutex_lock(&monitor->lock);
+	rvcm_list_add_tail(&monitor->listeners, &listener->node);
+	pthread_mutex_unlock(&monitor->lock);
+}
+
+void rvcm_monitor_deafen(struct rvcm_monitor *monitor, struct rvcm_monitor_listener *listener)
+{
+	pthread_mutex_lock(&monitor->lock);
+	rvcm_list_del(&listener->node);
 	pthread_mutex_unlock(&monitor->lock);
 }
 

@@ -4,9 +4,9 @@
  * the caches, of which there may be many.
  *
  * The watcher is a thread of its own, on which whoever unmaps memory waits: so it allocates nothing
- * and takes no lock but the monitor's, under which nobody frees, unmaps or calls anything. It only
- * writes down what it has learnt. The caches read that when they are asked next, in the thread that
- * asks, each at its own pace:
+ * and takes no lock but the monitor's, under which nobody frees, unmaps or waits. It only
+ * writes down what it has learnt, and wakes who wants that. The caches read it when they are asked
+ * next, in the thread that asks, each at its own pace:
  *
  *   watcher   begin (seq becomes odd), read the events, note each, end (seq is even again, and two
  *             more for each event)
@@ -26,8 +26,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/list.h"
 
 #define RVCM_MONITOR_NOTES 1024u
 
@@ -39,6 +42,14 @@ struct rvcm_monitor_range {
 	uintptr_t end; /* the first byte behind it */
 };
 
+/* Who wants to hear at once that there is something to take. */
+struct rvcm_monitor_listener {
+	struct rvcm_list node;
+	void (*heard)(
+		void *ctx); /* in the watcher, under the monitor's lock: only wakes somebody */
+	void *ctx;
+};
+
 struct rvcm_monitor {
 	_Atomic uint64_t seq; /* twice the events noted so far, and one while some are read */
 	/*
@@ -47,6 +58,8 @@ struct rvcm_monitor {
 	 */
 	int (*watch)(struct rvcm_monitor *monitor, uintptr_t start, size_t length);
 	pthread_mutex_t lock; /* what follows */
+	struct rvcm_list listeners;
+	bool noted; /* something, since begin */
 	struct rvcm_monitor_range notes[RVCM_MONITOR_NOTES];
 };
 
@@ -58,6 +71,10 @@ void rvcm_monitor_fini(struct rvcm_monitor *monitor);
 void rvcm_monitor_begin(struct rvcm_monitor *monitor);
 void rvcm_monitor_note(struct rvcm_monitor *monitor, uintptr_t start, uintptr_t end);
 void rvcm_monitor_end(struct rvcm_monitor *monitor);
+
+/* From now on, and no more. No heard is running when deafen has returned. */
+void rvcm_monitor_listen(struct rvcm_monitor *monitor, struct rvcm_monitor_listener *listener);
+void rvcm_monitor_deafen(struct rvcm_monitor *monitor, struct rvcm_monitor_listener *listener);
 
 /*
  * A cache: what it has not seen yet, at most max of it; *seen is moved on. Returns how many, 0 = it

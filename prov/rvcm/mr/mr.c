@@ -257,6 +257,18 @@ size_t rvcm_mr_reap(struct rvcm_mr_domain *domain)
 	return n;
 }
 
+void rvcm_mr_listen(struct rvcm_mr_domain *domain, void (*gone)(void *ctx), void *ctx)
+{
+	if (!domain->monitor)
+		return;
+	if (domain->listener.heard)
+		rvcm_monitor_deafen(domain->monitor, &domain->listener);
+	domain->listener.heard = gone;
+	domain->listener.ctx = ctx;
+	if (gone)
+		rvcm_monitor_listen(domain->monitor, &domain->listener);
+}
+
 void rvcm_mr_flush(struct rvcm_mr_domain *domain)
 {
 	pthread_mutex_lock(&domain->lock);

@@ -107,8 +107,18 @@ bool rvcm_mr_covers(const struct rvcm_mr *mr, const void *addr, size_t length, u
 /* Give the reference back: no device may be using the memory any more. NULL does nothing. */
 void rvcm_mr_put(struct rvcm_mr *mr);
 
-/* Deregister what is cached and has gone since. Returns how many regions left the cache. */
+/*
+ * Deregister what is cached and has gone since. Returns how many regions left the cache. What has
+ * gone is no hit without this; but it stays pinned until somebody asks for memory, or calls this.
+ */
 size_t rvcm_mr_reap(struct rvcm_mr_domain *domain);
+
+/*
+ * Call gone(ctx), from now on, when there is something to reap; NULL: not any more, and it is not
+ * running when this returns. It is called in the monitor's thread, on which whoever unmaps waits:
+ * it may do no more than wake another thread.
+ */
+void rvcm_mr_listen(struct rvcm_mr_domain *domain, void (*gone)(void *ctx), void *ctx);
 
 /* Take everything out of the cache. */
 void rvcm_mr_flush(struct rvcm_mr_domain *domain);

@@ -103,10 +103,12 @@ struct rvcm_mr_domain {
 	size_t cache_count;
 	uint32_t set_count[RVCM_MR_ACCESS_SETS]; /* regions in each index */
 	_Atomic uint64_t hits; /* that are in no region's word any more; any thread */
+	struct rvcm_monitor_listener listener; /* on the monitor's list, if heard is set */
 	struct rvcm_pool regions;
 	struct rvcm_pool rests;
 	struct rvcm_mr *free; /* not the pools', who are not to touch them */
 	struct rvcm_mr_stats stats;
+	uint64_t refusals; /* registrations that a device would not make */
 	uint32_t n_devs;
 	struct rvcm_dev *devs[RVCM_MR_DEVS_MAX];
 	struct rvcm_mr_tally tallies[RVCM_MR_TALLIES];

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 
+#include "base/limit.h"
+#include "base/log.h"
 #include "mr/mr_impl.h"
 
 static struct rvcm_mr *allocate(struct rvcm_mr_domain *domain)
@@ -72,6 +75,20 @@ static int register_here(struct rvcm_dev *device, const struct rvcm_dev_mr_attr 
 	return rc;
 }
 
+/* Any transfer may cause it, so that it is said for the 1st, 2nd, 4th, 8th and so on. */
+static void complain(struct rvcm_mr_domain *domain, const struct rvcm_dev *device,
+		     const struct rvcm_dev_mr_attr *attr, int rc)
+{
+	char text[RVCM_LIMIT_TEXT_MAX];
+	uint64_t n = ++domain->refusals;
+
+	if ((n & (n - 1)) == 0)
+		rvcm_warn(RVCM_LOG_MR,
+			  "device %s cannot register %zu bytes at %p (refusal %" PRIu64 "): %s",
+			  device->attr.name, attr->length, attr->addr, n,
+			  rvcm_limit_locked_text(-rc, text));
+}
+
 /* Nobody else shall be given what cannot be registered. */
 static void register_failed(struct rvcm_mr *mr)
 {
@@ -102,6 +119,7 @@ int rvcm_reg_dev(struct rvcm_mr *mr, uint32_t dev)
 		return 0;
 	rc = register_here(domain->devs[dev], &attr, domain, &dev_mr);
 	if (rc) {
+		complain(domain, domain->devs[dev], &attr, rc);
 		register_failed(mr);
 		return rc;
 	}

@@ -84,6 +84,8 @@ static uint64_t serve_one(struct rvcm_control *c, uint64_t now_ns)
 		c->ready = false;
 		c->due_ns = rvcm_carrier_control(c->carrier);
 	}
+	if (woken && c->chore)
+		c->chore(c->chore_ctx);
 	return c->due_ns;
 }
 

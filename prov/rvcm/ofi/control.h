@@ -28,10 +28,12 @@ struct rvcm_control {
 	bool ready;                         /* a descriptor is; under the list's lock, as is due */
 	uint64_t due_ns;             /* when it wants to be served, UINT64_MAX = not by time */
 	struct rvcm_lock *data_lock; /* of its data side: nobody holds it across a fork */
+	void (*chore)(void *ctx);    /* done whenever it was woken; NULL = nothing. Before add */
+	void *chore_ctx;
 };
 
-/* Have the carrier served; control is zeroed. Not from the control thread. -ENOMEM, -EMFILE,
- * -EAGAIN (no thread). */
+/* Have the carrier served; control is zeroed but for the chore. Not from the control thread.
+ * -ENOMEM, -EMFILE, -EAGAIN (no thread). */
 int rvcm_control_add(struct rvcm_control *control, struct rvcm_carrier *carrier,
 		     struct rvcm_lock *data_lock);
 

@@ -147,6 +147,7 @@ static int domain_close(struct fid *fid)
 		rvcm_progress_forget(domain->progress);
 	} else {
 		rvcm_progress_stop(domain->progress);
+		rvcm_mrcache_stop(domain);
 		rvcm_control_remove(&domain->control);
 		rvcm_mr_flush(rvcm_engine_mr(domain->engine)); /* to be counted */
 		rvcm_statfile_domain(domain->engine, &domain->counted, domain->stats);
@@ -377,9 +378,11 @@ static int start(struct rvcm_domain *domain, const struct fi_info *info,
 	rc = watch_data(domain);
 	if (rc)
 		goto err_close_engine;
+	rvcm_mrcache_prepare(domain);
 	rc = rvcm_control_add(&domain->control, domain->carrier, &domain->lock);
 	if (rc)
 		goto err_close_engine;
+	rvcm_mrcache_start(domain);
 	if (info->domain_attr->data_progress == FI_PROGRESS_AUTO)
 		rc = rvcm_progress_start(domain, &domain->progress);
 	if (rc)
@@ -387,6 +390,7 @@ static int start(struct rvcm_domain *domain, const struct fi_info *info,
 	return 0;
 
 err_remove:
+	rvcm_mrcache_stop(domain);
 	rvcm_control_remove(&domain->control);
 err_close_engine:
 	rvcm_engine_close(domain->engine);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "ofi/domain.h"
 
 /* Unasked, a cache is for devices that have something to gain: it costs whoever unmaps memory. */
 static bool wanted(const struct rvcm_dev_attr *dev, const struct rvcm_params *params)
@@ -32,6 +33,45 @@ void rvcm_mrcache_open(const struct rvcm_dev_attr *dev, const struct rvcm_params
 		return;
 	rvcm_info(RVCM_LOG_MR, "device %s: up to %zu registrations of %zu bytes are kept",
 		  dev->name, attr->cache_count, attr->cache_bytes);
+}
+
+/* In the monitor's thread. */
+static void gone(void *ctx)
+{
+	struct rvcm_domain *domain = ctx;
+
+	rvcm_control_wake(&domain->control);
+}
+
+/*
+ * In the control thread. Where the application serialises the data side, and the device's
+ * registrations belong there (dev/dev.h), they are left to the application's own next call.
+ */
+static void reap(void *ctx)
+{
+	struct rvcm_domain *domain = ctx;
+
+	if (domain->dev->attr.mr_free && !domain->lock.enabled)
+		return;
+	rvcm_lock_acquire(&domain->lock);
+	rvcm_mr_reap(rvcm_engine_mr(domain->engine));
+	rvcm_lock_release(&domain->lock);
+}
+
+void rvcm_mrcache_prepare(struct rvcm_domain *domain)
+{
+	domain->control.chore = domain->monitor ? reap : NULL;
+	domain->control.chore_ctx = domain;
+}
+
+void rvcm_mrcache_start(struct rvcm_domain *domain)
+{
+	rvcm_mr_listen(rvcm_engine_mr(domain->engine), gone, domain);
+}
+
+void rvcm_mrcache_stop(struct rvcm_domain *domain)
+{
+	rvcm_mr_listen(rvcm_engine_mr(domain->engine), NULL, NULL);
 }
 
 void rvcm_mrcache_close(struct rvcm_monitor *monitor)

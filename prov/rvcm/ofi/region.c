@@ -5,7 +5,6 @@
 #include "ofi/region.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include <rdma/fi_errno.h>
 
@@ -165,11 +164,8 @@ static int get_pieces(struct region *region, const struct fi_mr_attr *attr)
 		if (region->domain->register_early)
 			rc = rvcm_mr_dev(region->pieces[i], 0, &dev_mr);
 	}
-	if (rc) {
-		rvcm_warn(RVCM_LOG_MR, "fi_mr_reg: device %s: %s", region->domain->dev->attr.name,
-			  strerror(-rc));
+	if (rc)
 		put_pieces(region);
-	}
 	return rc;
 }
 
