@@ -2,24 +2,26 @@
 /*
  * The objects of dev/verbs and who owns which field.
  *
- *   dev        one rdma_event_channel, one protection domain, an id that keeps both on the device
- *   qp         an rdma_cm_id and, from connect or accept on, its ibv_qp
+ *   dev        one rdma_event_channel, an ibv_context and protection domain of its own, and an id
+ *              that keeps the address on the device
+ *   qp         an ibv_qp, and from connect or accept on an rdma_cm_id
  *   listener   an rdma_cm_id that listens
  *   req        an rdma_cm_id that CONNECT_REQUEST brought, until it is answered
  *   pool       a shared receive queue whose buffers are ours
  *
- * The ibv_qp is made late, by connect (the id is bound to our address by then) or accept (the id is
- * the request's): until then qp_open's caller has posted into qp->early. librdmacm moves it through
- * its states.
+ * librdmacm shares one ibv_context among all that a process does on a device, with its asynchronous
+ * events. So ours is another one, the ids do not know of the ibv_qps, and it is qp.c that moves a QP
+ * through its states, as rdma_init_qp_attr says.
  *
  * Threads, beside what dev.h says: the data side owns a QP's ibv_qp from attach to detach, so it is
- * detach that destroys it; control's disconnect in that time takes qp->lock, as detach does.
- * Completions of a QP that is not attached wait in qp->parked.
+ * detach that destroys it. What control does to it in that time (modify it), and detach, take
+ * qp->lock. What the data side has for control it says with rvcm_verbs_qp_tell. Completions of a QP
+ * that is not attached wait in qp->parked.
  *
- * Ending in order. rdma_disconnect(3) moves the QP to the error state at once and flushes what is
- * posted, so it waits until the send queue is empty: disconnect sets closing, the data side sees to
- * it that the last send is signalled (if it was not, a WRITE of 0 bytes is), and when the queue is
- * empty says so through dev->wake; control then calls rdma_disconnect.
+ * Ending in order. An IB QP that leaves RTS flushes what is posted, so disconnect waits until the
+ * send queue is empty: it sets closing and calls rvcm_verbs_sq_finish; the data side sees to it
+ * that the last send is signalled (if it was not, a WRITE of 0 bytes is), and when the queue is
+ * empty tells DRAINED; control then calls rdma_disconnect.
  *
  * Lock order: dev->lock, then a qp's. Neither is held while a library call that may wait is made.
  */
@@ -35,6 +37,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/throttle.h"
 #include "base/timer.h"
 #include "dev/verbs/verbs.h"
 
@@ -45,6 +48,37 @@
 #define RVCM_VERBS_BATCH_MAX 16u /* work requests behind one doorbell */
 #define RVCM_VERBS_POLL_MAX  32u /* work completions that are taken at once */
 
+#define RVCM_VERBS_PRIVATE_BYTES_MAX 255u /* rdma_cma.h: uint8_t private_data_len */
+
+/* Whose an rdma_cm_id is: id->context points at one. */
+enum rvcm_verbs_src_kind {
+	RVCM_VERBS_SRC_ANCHOR,
+	RVCM_VERBS_SRC_LISTENER,
+	RVCM_VERBS_SRC_REQ,
+	RVCM_VERBS_SRC_QP,
+};
+
+struct rvcm_verbs_src {
+	enum rvcm_verbs_src_kind kind;
+};
+
+/* What the data side, or the device, has for control about a QP: bits. */
+enum rvcm_verbs_news {
+	RVCM_VERBS_NEWS_DRAINED = 1u << 0,  /* closing is set, and nothing that was posted is left */
+	RVCM_VERBS_NEWS_FAILED = 1u << 1,   /* a completion was an error: fail_status, fail_vendor */
+	RVCM_VERBS_NEWS_DETACHED = 1u << 2, /* broken off by detach; the ibv_qp is gone */
+	RVCM_VERBS_NEWS_FATAL = 1u << 3,    /* async.c: the device says that the QP is in error */
+	RVCM_VERBS_NEWS_TALKED = 1u << 4,   /* async.c: COMM_EST */
+};
+
+/* Lines of the log that may come as often as a peer likes: one passes in a while. */
+enum rvcm_verbs_complaint {
+	RVCM_VERBS_COMPLAINT_QP,      /* a queue pair cannot be had */
+	RVCM_VERBS_COMPLAINT_CONNECT, /* an attempt failed here */
+	RVCM_VERBS_COMPLAINT_REQUEST, /* a request could not be taken */
+	RVCM_VERBS_COMPLAINTS,
+};
+
 struct rvcm_verbs_dev {
 	struct rvcm_dev base;
 	struct rvcm_verbs_tunables tun;
@@ -53,15 +87,19 @@ struct rvcm_verbs_dev {
 
 	/* Set by open, constant until the device is gone. */
 	struct rdma_event_channel *channel;
-	struct rdma_cm_id *anchor; /* bound to base.attr.addr: keeps ctx open, hears of removal */
-	struct ibv_context *ctx;   /* anchor's */
+	struct rdma_cm_id *anchor; /* bound to base.attr.addr: hears of removal */
+	struct rvcm_verbs_src anchor_src;
+	struct ibv_context *ctx;
 	struct ibv_pd *pd;
+	uint8_t port;
+	uint8_t reads_max; /* READs and atomics open at a time, each way; 0 = none */
 	int epfd; /* of the channel, ctx->async_fd, timer and wake */
 	int timer_fd;
 	int wake; /* eventfd: the data side has something for control */
 
 	/* Control's. */
-	struct rdma_cm_event *held; /* its private data are the caller's until the next cm_poll */
+	uint8_t private_data[256];  /* of the last event, until the next cm_poll */
+	struct rvcm_throttle complaints[RVCM_VERBS_COMPLAINTS];
 	struct rvcm_list events;    /* rvcm_verbs_event: made here, to be reported */
 	struct rvcm_list listeners;
 	struct rvcm_list reqs;
@@ -74,7 +112,7 @@ struct rvcm_verbs_dev {
 	/* Under lock. */
 	struct rvcm_lock lock;
 	struct rvcm_hash by_number; /* QPs with an ibv_qp, by qp_num */
-	struct rvcm_list drained;   /* QPs whose send queue is empty, for control, by mail */
+	struct rvcm_list mail;      /* QPs of which the data side told something */
 	struct rvcm_list mrs;       /* all, so that removal can give them back */
 	struct rvcm_list pools;
 	struct rvcm_list srqs;
@@ -90,7 +128,6 @@ struct rvcm_verbs_send {
 };
 
 struct rvcm_verbs_parked; /* a completion that waits for attach */
-struct rvcm_verbs_early;  /* a receive that waits for the ibv_qp */
 
 struct rvcm_verbs_cq {
 	struct rvcm_dev_cq base;
@@ -113,24 +150,29 @@ struct rvcm_verbs_qp {
 	uint32_t number;                 /* qp_num; 0 = there is no ibv_qp */
 
 	/* Control's. */
-	struct rdma_cm_id *id;     /* NULL until connect or accept */
-	bool was_established;      /* DISCONNECTED is owed once */
+	struct rvcm_verbs_src src;
+	struct rdma_cm_id *id;   /* NULL until connect or accept */
+	struct rvcm_addr peer;
+	bool was_established;    /* DISCONNECTED is owed once */
 	bool end_reported;
 	bool opener;
+	bool hung_up;            /* rdma_disconnect was called */
+	enum rvcm_status status; /* why it ends, once known */
 	struct rvcm_timer timer; /* connecting, or ending in order */
+	uint8_t private_data[RVCM_VERBS_PRIVATE_BYTES_MAX]; /* connect's, until the route is known */
+	uint8_t private_bytes;
 
 	/* Both sides'. */
-	atomic_int state;      /* enum rvcm_dev_qp_state */
+	atomic_int state;      /* enum rvcm_dev_qp_state; see rvcm_verbs_qp_advance */
 	atomic_bool closing;   /* disconnect was called: the data side empties the send queue */
-	atomic_bool drained;   /* and has; control calls rdma_disconnect */
-	struct rvcm_list mail; /* dev->drained, under dev->lock */
-	struct rvcm_lock lock; /* attach and detach against control's disconnect */
-	struct ibv_qp *qp;     /* id's; made by control, destroyed by detach, or by qp_close */
+	struct rvcm_list mail; /* dev->mail, under dev->lock */
+	uint32_t news;         /* enum rvcm_verbs_news, under dev->lock */
+	struct rvcm_lock lock; /* of qp and attached */
+	struct ibv_qp *qp;     /* made by qp_open, destroyed by detach, or by qp_close */
 	bool attached;
 
-	/* Before attach: control's; then the data side's. */
+	/* Under dev->lock until attach; then the data side's. */
 	struct rvcm_list parked; /* rvcm_verbs_parked */
-	struct rvcm_list early;  /* rvcm_verbs_early */
 
 	/* The data side's. */
 	struct rvcm_hash_node in_cq; /* cq->by_number */
@@ -149,6 +191,7 @@ struct rvcm_verbs_qp {
 };
 
 struct rvcm_dev_listener {
+	struct rvcm_verbs_src src;
 	struct rvcm_verbs_dev *dev;
 	struct rvcm_list node; /* dev->listeners */
 	struct rdma_cm_id *id; /* NULL: gone */
@@ -156,10 +199,13 @@ struct rvcm_dev_listener {
 };
 
 struct rvcm_dev_req {
+	struct rvcm_verbs_src src;
 	struct rvcm_verbs_dev *dev;
 	struct rvcm_list node; /* dev->reqs */
 	struct rdma_cm_id *id;
-	struct rdma_conn_param param; /* the opener's depths; no private data */
+	bool dead;                   /* the opener has given up */
+	uint8_t responder_resources; /* what the opener asks for, as this side has to have it */
+	uint8_t initiator_depth;
 };
 
 struct rvcm_verbs_event {
@@ -195,18 +241,24 @@ static inline struct rvcm_verbs_qp *rvcm_verbs_qp_of(struct rvcm_dev_qp *base)
 int rvcm_verbs_cm_fd(struct rvcm_dev *dev);
 int rvcm_verbs_cm_poll(struct rvcm_dev *dev, struct rvcm_dev_event *ev);
 void rvcm_verbs_cm_timer(struct rvcm_verbs_dev *dev, struct rvcm_timer *timer, uint64_t after_ms);
-/* Ack the event whose private data are out: before an id is destroyed, and with each cm_poll. */
-void rvcm_verbs_cm_ack(struct rvcm_verbs_dev *dev);
+/* Have cm_fd readable; any thread. */
+void rvcm_verbs_cm_wake(struct rvcm_verbs_dev *dev);
 
-/* event.c: rdma_cm's events as dev.h's (a table), and those made here. */
-int rvcm_verbs_event_add(struct rvcm_verbs_dev *dev, const struct rvcm_dev_event *ev);
+/* event.c: what rdma_cm's events mean, as tables, and what waits to be reported. */
+bool rvcm_verbs_event_add(struct rvcm_verbs_dev *dev, const struct rvcm_dev_event *ev);
 bool rvcm_verbs_event_next(struct rvcm_verbs_dev *dev, struct rvcm_dev_event *ev);
-bool rvcm_verbs_event_translate(struct rvcm_verbs_dev *dev, struct rdma_cm_event *cm,
-				struct rvcm_dev_event *ev);
 void rvcm_verbs_event_forget(struct rvcm_verbs_dev *dev, const void *ctx);
+
+/* handle.c: one event of rdma_cm, which is acknowledged. True: *ev is to be reported. */
+bool rvcm_verbs_handle(struct rvcm_verbs_dev *dev, struct rdma_cm_event *cm,
+		       struct rvcm_dev_event *ev);
 
 /* async.c: ibv_get_async_event(3). */
 void rvcm_verbs_async_ready(struct rvcm_verbs_dev *dev);
+
+/* complain.c: warn once in 10 s for each kind, info else. Control. */
+void rvcm_verbs_complain(struct rvcm_verbs_dev *dev, enum rvcm_verbs_complaint what,
+			 const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* gone.c: what is left of a device that was removed. Control, and the data side's part of it. */
 void rvcm_verbs_gone_begin(struct rvcm_verbs_dev *dev);
@@ -225,14 +277,20 @@ int rvcm_verbs_listen_accept(struct rvcm_dev_req *req, struct rvcm_dev_qp *qp,
 			     const void *private_data, size_t private_bytes);
 int rvcm_verbs_listen_reject(struct rvcm_dev_req *req, const void *private_data,
 			     size_t private_bytes);
+void rvcm_verbs_listen_req_free(struct rvcm_dev_req *req);
 
-/* qp.c: life; make is connect's and accept's part of it. */
+/* qp.c: life. */
 int rvcm_verbs_qp_open(struct rvcm_dev *dev, const struct rvcm_dev_qp_attr *attr,
 		       struct rvcm_dev_qp **qp);
 void rvcm_verbs_qp_close(struct rvcm_dev_qp *qp);
 enum rvcm_dev_qp_state rvcm_verbs_qp_state(const struct rvcm_dev_qp *qp);
 int rvcm_verbs_qp_disconnect(struct rvcm_dev_qp *qp);
-int rvcm_verbs_qp_make(struct rvcm_verbs_qp *qp, struct rdma_cm_id *id);
+/* Destroy the ibv_qp: it leaves dev->by_number. By detach (and then by nobody else), or control. */
+void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp);
+/* States only go forward: to this one, unless it is there or further. Any thread. */
+void rvcm_verbs_qp_advance(struct rvcm_verbs_qp *qp, enum rvcm_dev_qp_state state);
+/* Any thread: control will look at these news. */
+void rvcm_verbs_qp_tell(struct rvcm_verbs_qp *qp, uint32_t news);
 
 /* ports.c: what rdma_cm offers. */
 int rvcm_verbs_ports_enumerate(struct rvcm_dev_attr *attrs, int n);
@@ -264,6 +322,7 @@ int rvcm_verbs_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *
 void rvcm_verbs_pool_close(struct rvcm_dev_pool *pool);
 int rvcm_verbs_pool_grow(struct rvcm_dev_pool *pool, uint32_t count);
 void rvcm_verbs_pool_release(struct rvcm_dev_pool *pool, void *rx);
+struct ibv_srq *rvcm_verbs_pool_srq(struct rvcm_dev_pool *pool);
 
 /* srq.c, rq.c */
 int rvcm_verbs_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
@@ -271,14 +330,22 @@ int rvcm_verbs_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
 void rvcm_verbs_srq_close(struct rvcm_dev_srq *srq);
 int rvcm_verbs_srq_post(struct rvcm_dev_srq *srq, const struct rvcm_dev_recv *recv);
 int rvcm_verbs_rq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_recv *recv);
-/* Once the ibv_qp is there: what was posted before. */
-int rvcm_verbs_rq_early(struct rvcm_verbs_qp *qp);
 
 /* sq.c */
 int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp);
 void rvcm_verbs_sq_fini(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
 int rvcm_verbs_sq_flush(struct rvcm_dev_qp *qp);
+/* Control, under qp->lock, attached, closing set: have the data side tell DRAINED. */
+void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp);
+
+/* Of a removed device, no QP left, by rvcm_verbs_gone_data: give back what these have of it. */
+void rvcm_verbs_mr_gone(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_pool_gone(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_srq_gone(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_cq_gone(struct rvcm_verbs_dev *dev);
+/* Any thread: who sleeps on a CQ of this device wakes, and polls. */
+void rvcm_verbs_cq_kick_all(struct rvcm_verbs_dev *dev);
 
 /* attach.c */
 int rvcm_verbs_attach(struct rvcm_dev_qp *qp);
