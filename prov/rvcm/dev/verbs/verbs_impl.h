@@ -23,7 +23,8 @@
  * that the last send is signalled (if it was not, a WRITE of 0 bytes is), and when the queue is
  * empty tells DRAINED; control then calls rdma_disconnect.
  *
- * Lock order: dev->lock, then a qp's. Neither is held while a library call that may wait is made.
+ * Lock order: dev->lock, then a qp's, then a cq's or a pool's. None is held while a library call
+ * that may wait is made.
  */
 #ifndef RVCM_DEV_VERBS_VERBS_IMPL_H
 #define RVCM_DEV_VERBS_VERBS_IMPL_H
@@ -83,6 +84,7 @@ struct rvcm_verbs_dev {
 	struct rvcm_dev base;
 	struct rvcm_verbs_tunables tun;
 	bool iwarp;
+	bool wr_api; /* QPs take ibv_wr_post(3) */
 	struct ibv_device_attr limits;
 
 	/* Set by open, constant until the device is gone. */
@@ -120,25 +122,88 @@ struct rvcm_verbs_dev {
 	uint32_t n_qps; /* with an ibv_qp: what an out-of-QPs message says is in use */
 };
 
-/* A send that is posted and not known to be done: one per work request, in order. */
+/* Whose completion is it? The low bits of the device's wr_id: an error's opcode is not valid. */
+enum rvcm_verbs_kind {
+	RVCM_VERBS_KIND_RX = 0,   /* of a pool: the address of its rvcm_verbs_rx */
+	RVCM_VERBS_KIND_SEND = 1, /* above the bits: its position in the queue pair */
+	RVCM_VERBS_KIND_RECV = 2, /* the queue pair's next posted receive */
+	RVCM_VERBS_KIND_SLOT = 3, /* above the bits: its slot in the shared receive queue */
+};
+
+#define RVCM_VERBS_KIND_BITS 2u
+#define RVCM_VERBS_KIND_MASK 3u
+
+/* A send that was posted and not reported: one per work request, in order. */
 struct rvcm_verbs_send {
 	uint64_t wr_id;
-	uint8_t op;     /* enum rvcm_dev_op; 0xff = our own, never reported */
+	uint32_t bytes;
+	uint8_t op;     /* enum rvcm_dev_op; or our own, never reported: */
 	bool signalled; /* the caller wants a completion */
 };
 
-struct rvcm_verbs_parked; /* a completion that waits for attach */
+#define RVCM_VERBS_OP_OWN 0xffu
+
+/* How a receive ended: what there is to tell when it is polled. */
+struct rvcm_verbs_got {
+	uint64_t wr_id;
+	uint32_t length;
+	uint32_t imm;
+	uint32_t vendor_err;
+	uint8_t op;     /* enum rvcm_dev_op */
+	uint8_t flags;  /* enum rvcm_dev_wc_flag */
+	uint8_t status; /* enum rvcm_status */
+};
+
+/* A receive of a pool: in the shared receive queue, parked, or with the caller. */
+struct rvcm_verbs_rx {
+	struct ibv_recv_wr wr; /* ready to be posted */
+	struct ibv_sge sge;
+	struct rvcm_verbs_pool *pool;
+	struct rvcm_list node; /* qp->parked */
+	struct rvcm_verbs_got got;
+};
+
+/* A receive of a shared queue. */
+struct rvcm_verbs_slot {
+	struct rvcm_verbs_srq *srq;
+	struct rvcm_list node; /* qp->parked; or srq->free */
+	struct rvcm_verbs_got got;
+};
+
+/* What a completion queue keeps room for: one for each pool or shared queue that feeds it. */
+struct rvcm_verbs_feed {
+	struct rvcm_list node; /* cq->feeds */
+	const void *source;
+	uint32_t n_qps;
+	uint32_t room;
+};
 
 struct rvcm_verbs_cq {
 	struct rvcm_dev_cq base;
 	struct rvcm_list node; /* dev->cqs */
 	struct ibv_cq *cq;     /* NULL: gone */
 	struct ibv_comp_channel *channel;
-	unsigned int unacked;        /* events to be acked before it is destroyed */
-	struct rvcm_list ready;      /* QPs that have completions made here, by ready_node */
-	struct rvcm_list attached;   /* QPs, by cq_node */
-	struct rvcm_verbs_qp *last;  /* whose completion was the last; a guess at the next */
-	struct rvcm_hash by_number;  /* attached QPs: the data side's, no lock */
+	int epfd;              /* of channel and kick_fd: what cq_fd gives */
+	int kick_fd;           /* eventfd: there is something to poll that the device did not make */
+	unsigned int unacked;  /* events to be acked before it is destroyed */
+
+	/* The data side's. */
+	struct rvcm_list ready;     /* QPs with something to report, by ready_node */
+	struct rvcm_verbs_qp *last; /* whose completion was the last; a guess at the next */
+	struct rvcm_hash by_number; /* attached QPs */
+	uint32_t in_flight;         /* sends that the device has and may complete here */
+	bool armed;                 /* who polls it may be asleep */
+	bool notified_all;          /* ibv_req_notify_cq was asked for: all, or */
+	bool notified_some;         /* solicited ones */
+
+	atomic_bool kicked;
+	atomic_uint sends_max; /* of in_flight, so that the queue cannot overrun */
+
+	struct rvcm_lock lock;   /* after a qp's */
+	struct rvcm_list asked;  /* QPs that are to end in order, by asked_node */
+	struct rvcm_list feeds;
+	uint32_t room_receives;  /* promised to receives */
+	uint32_t room_sends;     /* wanted for sends */
 };
 
 struct rvcm_verbs_qp {
@@ -171,23 +236,36 @@ struct rvcm_verbs_qp {
 	struct ibv_qp *qp;     /* made by qp_open, destroyed by detach, or by qp_close */
 	bool attached;
 
+	struct rvcm_list asked_node; /* cq->asked, under its lock */
+	atomic_uint refs;      /* control's, until closed, and the data side's, attached to reported */
+	atomic_bool closed;    /* nothing of it is to be reported any more */
+
 	/* Under dev->lock until attach; then the data side's. */
-	struct rvcm_list parked; /* rvcm_verbs_parked */
+	struct rvcm_list parked;        /* of rvcm_verbs_rx and rvcm_verbs_slot, received */
+	struct rvcm_verbs_got *recvs;   /* ring of posted receives; NULL: pool or shared queue */
+	uint32_t recvs_mask;
+	uint64_t recvs_posted;
+	uint64_t recvs_known;           /* of these, in order: the device is through with them */
+	uint64_t recvs_done;            /* reported */
 
 	/* The data side's. */
 	struct rvcm_hash_node in_cq; /* cq->by_number */
-	struct rvcm_list cq_node;    /* cq->attached */
 	struct rvcm_list ready_node; /* cq->ready */
+	const struct rvcm_verbs_poster *poster;
 	struct rvcm_verbs_send *sends; /* ring of sq_depth + 1: the last is our own */
 	uint32_t sends_mask;
-	uint64_t posted;        /* work requests, batched ones included */
-	uint64_t done;          /* of these, in order */
-	uint32_t since_signal;  /* posted since one was signalled to the device */
-	uint32_t signal_every;  /* then the device is asked, whoever wants to know */
-	bool failed;            /* a send ended with an error: the rest is flushed */
+	uint32_t inline_bytes_max; /* as granted */
+	uint32_t signal_every;     /* the device is asked to signal, whoever wants to know */
+	uint32_t since_signal;     /* posted since it was */
+	uint64_t posted;    /* work requests, batched ones included */
+	uint64_t known;     /* of these, in order: it is known how they ended */
+	uint64_t done;      /* reported, or there is nothing to report */
+	uint64_t failed_at; /* the first that failed, as fail_status says; UINT64_MAX = none */
+	struct rvcm_verbs_batch *batch; /* what waits for a doorbell; NULL until there is some */
+
+	/* Set before FAILED is told. */
 	enum rvcm_status fail_status;
 	uint32_t fail_vendor;
-	struct rvcm_verbs_batch *batch; /* what waits for a doorbell */
 };
 
 struct rvcm_dev_listener {
@@ -223,6 +301,38 @@ struct rvcm_verbs_srq {
 	struct rvcm_dev_srq base;
 	struct rvcm_list node; /* dev->srqs */
 	struct ibv_srq *srq;   /* NULL: gone */
+	uint32_t depth;
+	uint32_t sge_max;
+	struct rvcm_verbs_slot *slots;
+	struct rvcm_list free; /* slots, by node */
+};
+
+/* Buffers that were registered together. */
+struct rvcm_verbs_chunk {
+	struct rvcm_verbs_chunk *next;
+	struct ibv_mr *mr; /* NULL: gone */
+	void *memory;
+	struct rvcm_verbs_rx rx[];
+};
+
+struct rvcm_verbs_pool {
+	struct rvcm_dev_pool base;
+	struct rvcm_list node; /* dev->pools */
+	size_t message_bytes_max;
+	uint32_t count; /* attr's */
+
+	/* Both sides': grow takes the lock, and so does whoever takes srq away. */
+	struct rvcm_lock lock;
+	struct ibv_srq *srq; /* NULL: gone */
+	struct rvcm_verbs_chunk *chunks;
+	uint32_t made;         /* receives that there are */
+	atomic_uint promised;  /* of these: those that one counts on */
+	atomic_uint spare;     /* the others: as many may wait to be posted */
+
+	/* The data side's. */
+	struct ibv_recv_wr *waiting; /* released, to be posted together */
+	struct ibv_recv_wr **waiting_end;
+	uint32_t n_waiting;
 };
 
 static inline struct rvcm_verbs_dev *rvcm_verbs_dev_of(struct rvcm_dev *base)
@@ -263,7 +373,6 @@ void rvcm_verbs_complain(struct rvcm_verbs_dev *dev, enum rvcm_verbs_complaint w
 /* gone.c: what is left of a device that was removed. Control, and the data side's part of it. */
 void rvcm_verbs_gone_begin(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_gone_control(struct rvcm_verbs_dev *dev);
-void rvcm_verbs_gone_data(struct rvcm_verbs_dev *dev);
 
 /* dial.c */
 int rvcm_verbs_dial_connect(struct rvcm_dev_qp *qp, const struct rvcm_addr *peer,
@@ -313,8 +422,20 @@ int rvcm_verbs_cq_poll(struct rvcm_dev_cq *cq, struct rvcm_dev_wc *wc, int n);
 int rvcm_verbs_cq_arm(struct rvcm_dev_cq *cq, bool solicited_only);
 int rvcm_verbs_cq_fd(struct rvcm_dev_cq *cq);
 
+/* Have cq_fd readable and the next poll look at what was asked, or at a device that is gone. Any
+   thread. */
+void rvcm_verbs_cq_kick(struct rvcm_verbs_cq *cq);
+/* Room for what a QP may have outstanding, and its share of its pool or shared queue. Control. */
+int rvcm_verbs_cq_reserve(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_cq_unreserve(struct rvcm_verbs_qp *qp);
+/* Take all that the device has completed: it waits with its QPs. */
+void rvcm_verbs_cq_drain(struct rvcm_verbs_cq *cq);
+/* The QP has something to report. */
+void rvcm_verbs_cq_ready(struct rvcm_verbs_qp *qp);
+
 /* wc.c: ibv's completions as dev.h's. */
 enum rvcm_status rvcm_verbs_wc_status(enum ibv_wc_status status);
+void rvcm_verbs_wc_got(struct rvcm_verbs_got *got, const struct ibv_wc *wc);
 
 /* pool.c */
 int rvcm_verbs_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
@@ -322,6 +443,10 @@ int rvcm_verbs_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *
 void rvcm_verbs_pool_close(struct rvcm_dev_pool *pool);
 int rvcm_verbs_pool_grow(struct rvcm_dev_pool *pool, uint32_t count);
 void rvcm_verbs_pool_release(struct rvcm_dev_pool *pool, void *rx);
+/* As release; any thread. */
+void rvcm_verbs_pool_return(struct rvcm_verbs_rx *rx);
+/* The device is gone; data. */
+void rvcm_verbs_pool_gone(struct rvcm_verbs_pool *pool);
 struct ibv_srq *rvcm_verbs_pool_srq(struct rvcm_dev_pool *pool);
 
 /* srq.c, rq.c */
@@ -329,26 +454,60 @@ int rvcm_verbs_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
 			struct rvcm_dev_srq **srq);
 void rvcm_verbs_srq_close(struct rvcm_dev_srq *srq);
 int rvcm_verbs_srq_post(struct rvcm_dev_srq *srq, const struct rvcm_dev_recv *recv);
+void rvcm_verbs_srq_free(struct rvcm_verbs_slot *slot);
+int rvcm_verbs_rq_init(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_rq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_recv *recv);
+int rvcm_verbs_rq_sges(const struct rvcm_dev_recv *recv, uint32_t sge_max, struct ibv_sge *sge);
+/* A receive ended. */
+void rvcm_verbs_rq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc);
+/* What has not ended never will: flushed. */
+void rvcm_verbs_rq_abort(struct rvcm_verbs_qp *qp);
+/* Report at most n; returns how many. */
+int rvcm_verbs_rq_report(struct rvcm_verbs_qp *qp, struct rvcm_dev_wc *wc, int n);
 
-/* sq.c */
-int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp);
+/*
+ * sq.c. attr: what the ibv_qp is to be made with (all but its queues). init: it is there, with what
+ * cap says. fini: without it, too. probe: sets base.attr.inline_bytes_max and wr_api, once ctx and
+ * pd are there.
+ */
+int rvcm_verbs_sq_probe(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_sq_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr);
+int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap);
 void rvcm_verbs_sq_fini(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
 int rvcm_verbs_sq_flush(struct rvcm_dev_qp *qp);
 /* Control, under qp->lock, attached, closing set: have the data side tell DRAINED. */
 void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp);
+/* The data side's answer to it. */
+void rvcm_verbs_sq_finish_now(struct rvcm_verbs_qp *qp);
+/* The device says how one ended, and with it those before. */
+void rvcm_verbs_sq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc);
+void rvcm_verbs_sq_abort(struct rvcm_verbs_qp *qp);
+int rvcm_verbs_sq_report(struct rvcm_verbs_qp *qp, struct rvcm_dev_wc *wc, int n);
 
-/* Of a removed device, no QP left, by rvcm_verbs_gone_data: give back what these have of it. */
-void rvcm_verbs_mr_gone(struct rvcm_verbs_dev *dev);
-void rvcm_verbs_pool_gone(struct rvcm_verbs_dev *dev);
-void rvcm_verbs_srq_gone(struct rvcm_verbs_dev *dev);
-void rvcm_verbs_cq_gone(struct rvcm_verbs_dev *dev);
-/* Any thread: who sleeps on a CQ of this device wakes, and polls. */
-void rvcm_verbs_cq_kick_all(struct rvcm_verbs_dev *dev);
+/* batch.c: how work requests are handed to the device, a list of them behind one doorbell. */
+struct rvcm_verbs_poster {
+	/* 0, or a negative errno and the first that the device did not take. */
+	int (*post)(struct rvcm_verbs_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+};
 
-/* attach.c */
+extern const struct rvcm_verbs_poster rvcm_verbs_batch_plain; /* ibv_post_send(3) */
+extern const struct rvcm_verbs_poster rvcm_verbs_batch_ex;    /* ibv_wr_post(3) */
+
+/*
+ * attach.c. init: of what the data side has in a QP, before there is an ibv_qp. made: there is one,
+ * number and qp are set; unmake takes it away. close: control is through with the QP, its ibv_qp and
+ * id are gone and it is on none of control's lists; freed when the data side is through with it too.
+ * end is dev.h's detach.
+ */
+void rvcm_verbs_attach_init(struct rvcm_verbs_qp *qp);
+int rvcm_verbs_attach_made(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap);
+void rvcm_verbs_attach_close(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_attach_put(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_attach(struct rvcm_dev_qp *qp);
-void rvcm_verbs_detach(struct rvcm_dev_qp *qp);
+void rvcm_verbs_attach_end(struct rvcm_dev_qp *qp);
+
+/* reclaim.c: what the data side does about a device that is gone: gives its objects back. */
+void rvcm_verbs_reclaim(struct rvcm_verbs_dev *dev);
 
 #endif
