@@ -10,8 +10,8 @@
  *   pool       a shared receive queue whose buffers are ours
  *
  * librdmacm shares one ibv_context among all that a process does on a device, with its asynchronous
- * events. So ours is another one, the ids do not know of the ibv_qps, and it is qp.c that moves a QP
- * through its states, as rdma_init_qp_attr says.
+ * events. So ours is another one, the ids do not know of the ibv_qps, and it is qp.c that moves a
+ * QP through its states, as rdma_init_qp_attr says.
  *
  * Threads, beside what dev.h says: the data side owns a QP's ibv_qp from attach to detach, so it is
  * detach that destroys it. What control does to it in that time (modify it), and detach, take
@@ -41,6 +41,7 @@
 #include "base/throttle.h"
 #include "base/timer.h"
 #include "dev/verbs/verbs.h"
+#include "dev/verbs/verdict.h"
 
 #define RVCM_VERBS_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RVCM_VERBS_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -65,11 +66,27 @@ struct rvcm_verbs_src {
 
 /* What the data side, or the device, has for control about a QP: bits. */
 enum rvcm_verbs_news {
-	RVCM_VERBS_NEWS_DRAINED = 1u << 0,  /* closing is set, and nothing that was posted is left */
-	RVCM_VERBS_NEWS_FAILED = 1u << 1,   /* a completion was an error: fail_status, fail_vendor */
+	RVCM_VERBS_NEWS_DRAINED = 1u << 0, /* closing is set, and nothing that was posted is left */
+	RVCM_VERBS_NEWS_FAILED = 1u << 1,  /* a completion was an error: fail_status, fail_vendor */
 	RVCM_VERBS_NEWS_DETACHED = 1u << 2, /* broken off by detach; the ibv_qp is gone */
 	RVCM_VERBS_NEWS_FATAL = 1u << 3,    /* async.c: the device says that the QP is in error */
 	RVCM_VERBS_NEWS_TALKED = 1u << 4,   /* async.c: COMM_EST */
+};
+
+/* Its end is certain, and a better reason may still come. */
+enum rvcm_verbs_ending {
+	RVCM_VERBS_ENDING_NOT,
+	RVCM_VERBS_ENDING_DISCONNECTED, /* rdma_cm says so */
+	RVCM_VERBS_ENDING_FATAL,        /* the device does */
+	RVCM_VERBS_ENDING_FLUSHED,      /* sends were flushed, and nobody says why */
+};
+
+/* What is waited on, as epoll gives it back. */
+enum rvcm_verbs_fd {
+	RVCM_VERBS_FD_CHANNEL,
+	RVCM_VERBS_FD_ASYNC,
+	RVCM_VERBS_FD_TIMER,
+	RVCM_VERBS_FD_WAKE,
 };
 
 /* Lines of the log that may come as often as a peer likes: one passes in a while. */
@@ -84,7 +101,8 @@ struct rvcm_verbs_dev {
 	struct rvcm_dev base;
 	struct rvcm_verbs_tunables tun;
 	bool iwarp;
-	bool wr_api; /* QPs take ibv_wr_post(3) */
+	bool wr_api;     /* QPs take ibv_wr_post(3) */
+	bool cq_resizes; /* ibv_resize_cq(3) works */
 	struct ibv_device_attr limits;
 
 	/* Set by open, constant until the device is gone. */
@@ -95,21 +113,23 @@ struct rvcm_verbs_dev {
 	struct ibv_pd *pd;
 	uint8_t port;
 	uint8_t reads_max; /* READs and atomics open at a time, each way; 0 = none */
-	int epfd; /* of the channel, ctx->async_fd, timer and wake */
+	int epfd;          /* of the channel, ctx->async_fd, timer and wake */
 	int timer_fd;
 	int wake; /* eventfd: the data side has something for control */
 
 	/* Control's. */
-	uint8_t private_data[256];  /* of the last event, until the next cm_poll */
+	uint8_t private_data[256]; /* of the last event, until the next cm_poll */
 	struct rvcm_throttle complaints[RVCM_VERBS_COMPLAINTS];
-	struct rvcm_list events;    /* rvcm_verbs_event: made here, to be reported */
+	uint32_t news;         /* of the device, to be reported: bits by event type */
+	struct rvcm_list ends; /* QPs whose end is to be reported, by end_node */
 	struct rvcm_list listeners;
 	struct rvcm_list reqs;
 	struct rvcm_list qps; /* all, by all_node */
 	struct rvcm_timer_queue timers;
 	uint64_t timer_armed_ns;
 
-	atomic_bool gone; /* the device was removed */
+	atomic_bool gone;      /* the device was removed */
+	atomic_bool data_gone; /* and the data side has given back what it had of it */
 
 	/* Under lock. */
 	struct rvcm_lock lock;
@@ -119,6 +139,7 @@ struct rvcm_verbs_dev {
 	struct rvcm_list pools;
 	struct rvcm_list srqs;
 	struct rvcm_list cqs;
+	bool reclaimed; /* gone, and none of the four has anything of the device's any more */
 	uint32_t n_qps; /* with an ibv_qp: what an out-of-QPs message says is in use */
 };
 
@@ -154,20 +175,25 @@ struct rvcm_verbs_got {
 	uint8_t status; /* enum rvcm_status */
 };
 
-/* A receive of a pool: in the shared receive queue, parked, or with the caller. */
-struct rvcm_verbs_rx {
-	struct ibv_recv_wr wr; /* ready to be posted */
-	struct ibv_sge sge;
-	struct rvcm_verbs_pool *pool;
+/* A receive that ended and was not reported. */
+struct rvcm_verbs_parked {
 	struct rvcm_list node; /* qp->parked */
 	struct rvcm_verbs_got got;
+	bool pooled; /* an rvcm_verbs_rx's; else a slot's */
+};
+
+/* A receive of a pool: in its shared receive queue, parked, or with the caller. */
+struct rvcm_verbs_rx {
+	struct rvcm_verbs_parked parked;
+	struct rvcm_verbs_pool *pool;
+	struct ibv_recv_wr wr; /* ready to be posted */
+	struct ibv_sge sge;
 };
 
 /* A receive of a shared queue. */
 struct rvcm_verbs_slot {
+	struct rvcm_verbs_parked parked; /* its node: or srq->free */
 	struct rvcm_verbs_srq *srq;
-	struct rvcm_list node; /* qp->parked; or srq->free */
-	struct rvcm_verbs_got got;
 };
 
 /* What a completion queue keeps room for: one for each pool or shared queue that feeds it. */
@@ -183,9 +209,9 @@ struct rvcm_verbs_cq {
 	struct rvcm_list node; /* dev->cqs */
 	struct ibv_cq *cq;     /* NULL: gone */
 	struct ibv_comp_channel *channel;
-	int epfd;              /* of channel and kick_fd: what cq_fd gives */
-	int kick_fd;           /* eventfd: there is something to poll that the device did not make */
-	unsigned int unacked;  /* events to be acked before it is destroyed */
+	int epfd;             /* of channel and kick_fd: what cq_fd gives */
+	int kick_fd;          /* eventfd: there is something to poll that the device did not make */
+	unsigned int unacked; /* events to be acked before it is destroyed */
 
 	/* The data side's. */
 	struct rvcm_list ready;     /* QPs with something to report, by ready_node */
@@ -199,11 +225,11 @@ struct rvcm_verbs_cq {
 	atomic_bool kicked;
 	atomic_uint sends_max; /* of in_flight, so that the queue cannot overrun */
 
-	struct rvcm_lock lock;   /* after a qp's */
-	struct rvcm_list asked;  /* QPs that are to end in order, by asked_node */
+	struct rvcm_lock lock;  /* after a qp's */
+	struct rvcm_list asked; /* QPs that are to end in order, by asked_node */
 	struct rvcm_list feeds;
-	uint32_t room_receives;  /* promised to receives */
-	uint32_t room_sends;     /* wanted for sends */
+	uint32_t room_receives; /* promised to receives */
+	uint32_t room_sends;    /* wanted for sends */
 };
 
 struct rvcm_verbs_qp {
@@ -216,15 +242,22 @@ struct rvcm_verbs_qp {
 
 	/* Control's. */
 	struct rvcm_verbs_src src;
-	struct rdma_cm_id *id;   /* NULL until connect or accept */
+	struct rdma_cm_id *id; /* NULL until connect or accept */
 	struct rvcm_addr peer;
-	bool was_established;    /* DISCONNECTED is owed once */
+	bool was_established; /* DISCONNECTED is owed once */
 	bool end_reported;
 	bool opener;
 	bool hung_up;            /* rdma_disconnect was called */
 	enum rvcm_status status; /* why it ends, once known */
-	struct rvcm_timer timer; /* connecting, or ending in order */
-	uint8_t private_data[RVCM_VERBS_PRIVATE_BYTES_MAX]; /* connect's, until the route is known */
+	int err;
+	enum rvcm_status async_status; /* what the device said */
+	enum rvcm_verbs_ending ending;
+	struct rvcm_verbs_verdict end;                      /* to be reported */
+	uint8_t end_bytes;                                  /* of private data with it */
+	struct rvcm_list end_node;                          /* dev->ends */
+	struct rvcm_timer timer;                            /* connecting, or ending */
+	uint8_t private_data[RVCM_VERBS_PRIVATE_BYTES_MAX]; /* connect's, until the route is known
+							     */
 	uint8_t private_bytes;
 
 	/* Both sides'. */
@@ -235,18 +268,20 @@ struct rvcm_verbs_qp {
 	struct rvcm_lock lock; /* of qp and attached */
 	struct ibv_qp *qp;     /* made by qp_open, destroyed by detach, or by qp_close */
 	bool attached;
+	bool was_attached; /* under dev->lock */
+	bool has_room;     /* in its cq: rvcm_verbs_room_reserve */
 
 	struct rvcm_list asked_node; /* cq->asked, under its lock */
-	atomic_uint refs;      /* control's, until closed, and the data side's, attached to reported */
-	atomic_bool closed;    /* nothing of it is to be reported any more */
+	atomic_uint refs;   /* control's, until closed, and the data side's, attached to reported */
+	atomic_bool closed; /* nothing of it is to be reported any more */
 
 	/* Under dev->lock until attach; then the data side's. */
-	struct rvcm_list parked;        /* of rvcm_verbs_rx and rvcm_verbs_slot, received */
-	struct rvcm_verbs_got *recvs;   /* ring of posted receives; NULL: pool or shared queue */
+	struct rvcm_list parked;      /* rvcm_verbs_parked: of a pool or a shared queue */
+	struct rvcm_verbs_got *recvs; /* ring of posted receives; NULL: pool or shared queue */
 	uint32_t recvs_mask;
 	uint64_t recvs_posted;
-	uint64_t recvs_known;           /* of these, in order: the device is through with them */
-	uint64_t recvs_done;            /* reported */
+	uint64_t recvs_known; /* of these, in order: the device is through with them */
+	uint64_t recvs_done;  /* reported */
 
 	/* The data side's. */
 	struct rvcm_hash_node in_cq; /* cq->by_number */
@@ -257,11 +292,17 @@ struct rvcm_verbs_qp {
 	uint32_t inline_bytes_max; /* as granted */
 	uint32_t signal_every;     /* the device is asked to signal, whoever wants to know */
 	uint32_t since_signal;     /* posted since it was */
-	uint64_t posted;    /* work requests, batched ones included */
-	uint64_t known;     /* of these, in order: it is known how they ended */
-	uint64_t done;      /* reported, or there is nothing to report */
+	uint64_t posted;           /* work requests, batched ones included */
+	uint64_t known;            /* of these, in order: it is known how they ended */
+	uint64_t done;             /* reported, or there is nothing to report */
 	uint64_t failed_at; /* the first that failed, as fail_status says; UINT64_MAX = none */
 	struct rvcm_verbs_batch *batch; /* what waits for a doorbell; NULL until there is some */
+
+	enum rvcm_status first_status; /* how */
+	uint32_t first_vendor;
+	uint32_t read_sge_max;
+	bool finishing; /* DRAINED is to be told when posted is known */
+	bool blamed;    /* FAILED was told */
 
 	/* Set before FAILED is told. */
 	enum rvcm_status fail_status;
@@ -280,31 +321,41 @@ struct rvcm_dev_req {
 	struct rvcm_verbs_src src;
 	struct rvcm_verbs_dev *dev;
 	struct rvcm_list node; /* dev->reqs */
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id; /* NULL: gone */
+	struct rvcm_addr peer;
 	bool dead;                   /* the opener has given up */
 	uint8_t responder_resources; /* what the opener asks for, as this side has to have it */
 	uint8_t initiator_depth;
-};
-
-struct rvcm_verbs_event {
-	struct rvcm_list node;
-	struct rvcm_dev_event ev; /* without private data */
 };
 
 struct rvcm_verbs_mr {
 	struct rvcm_dev_mr base;
 	struct rvcm_list node; /* dev->mrs */
 	struct ibv_mr *mr;     /* NULL: gone, or length 0 */
+	bool host;             /* a CPU may read it */
+};
+
+/* A work request in ibv's form. */
+struct rvcm_verbs_work {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[RVCM_VERBS_SGE_MAX];
+};
+
+struct rvcm_verbs_batch {
+	uint32_t n;
+	struct rvcm_verbs_work work[RVCM_VERBS_BATCH_MAX];
+	uint8_t bytes[]; /* inline_bytes_max for each */
 };
 
 struct rvcm_verbs_srq {
 	struct rvcm_dev_srq base;
 	struct rvcm_list node; /* dev->srqs */
 	struct ibv_srq *srq;   /* NULL: gone */
+	struct rvcm_lock lock; /* of free: control frees what an unattached QP took */
 	uint32_t depth;
 	uint32_t sge_max;
 	struct rvcm_verbs_slot *slots;
-	struct rvcm_list free; /* slots, by node */
+	struct rvcm_list free; /* slots, by parked.node */
 };
 
 /* Buffers that were registered together. */
@@ -325,14 +376,7 @@ struct rvcm_verbs_pool {
 	struct rvcm_lock lock;
 	struct ibv_srq *srq; /* NULL: gone */
 	struct rvcm_verbs_chunk *chunks;
-	uint32_t made;         /* receives that there are */
-	atomic_uint promised;  /* of these: those that one counts on */
-	atomic_uint spare;     /* the others: as many may wait to be posted */
-
-	/* The data side's. */
-	struct ibv_recv_wr *waiting; /* released, to be posted together */
-	struct ibv_recv_wr **waiting_end;
-	uint32_t n_waiting;
+	uint32_t made; /* receives that there are */
 };
 
 static inline struct rvcm_verbs_dev *rvcm_verbs_dev_of(struct rvcm_dev *base)
@@ -345,6 +389,12 @@ static inline struct rvcm_verbs_qp *rvcm_verbs_qp_of(struct rvcm_dev_qp *base)
 	return (struct rvcm_verbs_qp *)base;
 }
 
+/* In dev->by_number, and in a cq's. */
+static inline uint64_t rvcm_verbs_number_hash(uint32_t number)
+{
+	return rvcm_hash_mix(number);
+}
+
 /* -- connection side ------------------------------------------------------------------------- */
 
 /* cm.c: the loop over channel, asynchronous events, timers and mail. */
@@ -354,10 +404,10 @@ void rvcm_verbs_cm_timer(struct rvcm_verbs_dev *dev, struct rvcm_timer *timer, u
 /* Have cm_fd readable; any thread. */
 void rvcm_verbs_cm_wake(struct rvcm_verbs_dev *dev);
 
-/* event.c: what rdma_cm's events mean, as tables, and what waits to be reported. */
-bool rvcm_verbs_event_add(struct rvcm_verbs_dev *dev, const struct rvcm_dev_event *ev);
+/* event.c: what waits to be reported. Of a QP its end, once; of the device each type once. */
+void rvcm_verbs_event_end(struct rvcm_verbs_qp *qp, const struct rvcm_verbs_verdict *verdict);
+void rvcm_verbs_event_device(struct rvcm_verbs_dev *dev, enum rvcm_dev_event_type type);
 bool rvcm_verbs_event_next(struct rvcm_verbs_dev *dev, struct rvcm_dev_event *ev);
-void rvcm_verbs_event_forget(struct rvcm_verbs_dev *dev, const void *ctx);
 
 /* handle.c: one event of rdma_cm, which is acknowledged. True: *ev is to be reported. */
 bool rvcm_verbs_handle(struct rvcm_verbs_dev *dev, struct rdma_cm_event *cm,
@@ -374,9 +424,34 @@ void rvcm_verbs_complain(struct rvcm_verbs_dev *dev, enum rvcm_verbs_complaint w
 void rvcm_verbs_gone_begin(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_gone_control(struct rvcm_verbs_dev *dev);
 
+/* end.c: an attempt that failed; rdma_cm's DISCONNECTED; what was told of a QP; a removed device.
+ */
+void rvcm_verbs_end_attempt(struct rvcm_verbs_qp *qp, const struct rvcm_verbs_verdict *verdict);
+void rvcm_verbs_end_disconnected(struct rvcm_verbs_qp *qp,
+				 const struct rvcm_verbs_verdict *verdict);
+void rvcm_verbs_end_news(struct rvcm_verbs_qp *qp, uint32_t news);
+void rvcm_verbs_end_removed(struct rvcm_verbs_qp *qp);
+
+/*
+ * move.c: the ibv_qp through its states. init: receives may be posted. request: as who accepts.
+ * response: as who opened, and has its answer. failed: is it in error?
+ */
+int rvcm_verbs_move_init(struct rvcm_verbs_qp *qp, struct rdma_cm_id *id);
+int rvcm_verbs_move_request(struct rvcm_verbs_qp *qp, const struct rvcm_dev_req *req);
+int rvcm_verbs_move_response(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_move_error(struct rvcm_verbs_qp *qp);
+bool rvcm_verbs_move_failed(struct rvcm_verbs_qp *qp);
+
 /* dial.c */
 int rvcm_verbs_dial_connect(struct rvcm_dev_qp *qp, const struct rvcm_addr *peer,
 			    const void *private_data, size_t private_bytes);
+/* The next steps, when the address and the route are known. */
+int rvcm_verbs_dial_route(struct rvcm_verbs_qp *qp);
+int rvcm_verbs_dial_request(struct rvcm_verbs_qp *qp);
+/* Both sides': options of an id, what is offered without private data, and the time-out. */
+void rvcm_verbs_dial_options(const struct rvcm_verbs_dev *dev, struct rdma_cm_id *id);
+void rvcm_verbs_dial_param(const struct rvcm_verbs_qp *qp, struct rdma_conn_param *param);
+void rvcm_verbs_dial_watch(struct rvcm_verbs_qp *qp);
 
 /* listen.c */
 int rvcm_verbs_listen_open(struct rvcm_dev *dev, struct rvcm_addr *addr, int backlog, void *ctx,
@@ -387,6 +462,10 @@ int rvcm_verbs_listen_accept(struct rvcm_dev_req *req, struct rvcm_dev_qp *qp,
 int rvcm_verbs_listen_reject(struct rvcm_dev_req *req, const void *private_data,
 			     size_t private_bytes);
 void rvcm_verbs_listen_req_free(struct rvcm_dev_req *req);
+/* A request came, with this id, which it takes; NULL: it was dropped. */
+struct rvcm_dev_req *rvcm_verbs_listen_request(struct rvcm_dev_listener *listener,
+					       struct rdma_cm_id *id);
+void rvcm_verbs_listen_gone(struct rvcm_verbs_dev *dev);
 
 /* qp.c: life. */
 int rvcm_verbs_qp_open(struct rvcm_dev *dev, const struct rvcm_dev_qp_attr *attr,
@@ -401,6 +480,11 @@ void rvcm_verbs_qp_advance(struct rvcm_verbs_qp *qp, enum rvcm_dev_qp_state stat
 /* Any thread: control will look at these news. */
 void rvcm_verbs_qp_tell(struct rvcm_verbs_qp *qp, uint32_t news);
 
+/* verbs.c: all that the device has of ours. */
+void rvcm_verbs_release(struct rvcm_verbs_dev *dev);
+/* Before any other call of libibverbs; again does no harm. */
+void rvcm_verbs_fork_init(void);
+
 /* ports.c: what rdma_cm offers. */
 int rvcm_verbs_ports_enumerate(struct rvcm_dev_attr *attrs, int n);
 
@@ -414,6 +498,8 @@ void rvcm_verbs_sockaddr_get(const struct sockaddr *sa, struct rvcm_addr *addr);
 int rvcm_verbs_mr_reg(struct rvcm_dev *dev, const struct rvcm_dev_mr_attr *attr,
 		      struct rvcm_dev_mr **mr);
 void rvcm_verbs_mr_dereg(struct rvcm_dev_mr *mr);
+/* Give back what the device has of it. */
+void rvcm_verbs_mr_gone(struct rvcm_verbs_mr *mr);
 
 /* cq.c */
 int rvcm_verbs_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq **cq);
@@ -425,17 +511,33 @@ int rvcm_verbs_cq_fd(struct rvcm_dev_cq *cq);
 /* Have cq_fd readable and the next poll look at what was asked, or at a device that is gone. Any
    thread. */
 void rvcm_verbs_cq_kick(struct rvcm_verbs_cq *cq);
-/* Room for what a QP may have outstanding, and its share of its pool or shared queue. Control. */
-int rvcm_verbs_cq_reserve(struct rvcm_verbs_qp *qp);
-void rvcm_verbs_cq_unreserve(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_cq_attach(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_cq_detach(struct rvcm_verbs_qp *qp);
 /* Take all that the device has completed: it waits with its QPs. */
 void rvcm_verbs_cq_drain(struct rvcm_verbs_cq *cq);
+/* Of all queues, and of closed QPs nothing waits any more: before what feeds them is closed. */
+void rvcm_verbs_cq_purge(struct rvcm_verbs_dev *dev);
 /* The QP has something to report. */
 void rvcm_verbs_cq_ready(struct rvcm_verbs_qp *qp);
 
+/* Give back what the device has of it; data. */
+void rvcm_verbs_cq_gone(struct rvcm_verbs_cq *cq);
+
+/*
+ * room.c: for what a QP may have outstanding, and its share of its pool or shared queue. Control.
+ * -ENOSPC: the completion queue cannot hold the receives. size: what to make one of that is to have
+ * this depth.
+ */
+uint32_t rvcm_verbs_room_size(const struct rvcm_verbs_dev *dev, uint32_t depth);
+int rvcm_verbs_room_reserve(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_room_release(struct rvcm_verbs_qp *qp);
+
 /* wc.c: ibv's completions as dev.h's. */
 enum rvcm_status rvcm_verbs_wc_status(enum ibv_wc_status status);
+/* All of got but its wr_id, from a receive's completion; and back out of it. */
 void rvcm_verbs_wc_got(struct rvcm_verbs_got *got, const struct ibv_wc *wc);
+void rvcm_verbs_wc_fill(const struct rvcm_verbs_qp *qp, const struct rvcm_verbs_got *got,
+			struct rvcm_dev_wc *wc);
 
 /* pool.c */
 int rvcm_verbs_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
@@ -445,7 +547,7 @@ int rvcm_verbs_pool_grow(struct rvcm_dev_pool *pool, uint32_t count);
 void rvcm_verbs_pool_release(struct rvcm_dev_pool *pool, void *rx);
 /* As release; any thread. */
 void rvcm_verbs_pool_return(struct rvcm_verbs_rx *rx);
-/* The device is gone; data. */
+/* Give back what the device has of it; data. */
 void rvcm_verbs_pool_gone(struct rvcm_verbs_pool *pool);
 struct ibv_srq *rvcm_verbs_pool_srq(struct rvcm_dev_pool *pool);
 
@@ -454,10 +556,15 @@ int rvcm_verbs_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
 			struct rvcm_dev_srq **srq);
 void rvcm_verbs_srq_close(struct rvcm_dev_srq *srq);
 int rvcm_verbs_srq_post(struct rvcm_dev_srq *srq, const struct rvcm_dev_recv *recv);
+/* The slot may be used again; any thread. */
 void rvcm_verbs_srq_free(struct rvcm_verbs_slot *slot);
+/* Give back what the device has of it; data. */
+void rvcm_verbs_srq_gone(struct rvcm_verbs_srq *srq);
 int rvcm_verbs_rq_init(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_rq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_recv *recv);
-int rvcm_verbs_rq_sges(const struct rvcm_dev_recv *recv, uint32_t sge_max, struct ibv_sge *sge);
+/* The pieces of a receive, at most sge_max; returns how many, or a negative errno. */
+int rvcm_verbs_rq_sges(const struct rvcm_dev *dev, const struct rvcm_dev_recv *recv,
+		       uint32_t sge_max, struct ibv_sge *sge);
 /* A receive ended. */
 void rvcm_verbs_rq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc);
 /* What has not ended never will: flushed. */
@@ -466,7 +573,7 @@ void rvcm_verbs_rq_abort(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_rq_report(struct rvcm_verbs_qp *qp, struct rvcm_dev_wc *wc, int n);
 
 /*
- * sq.c. attr: what the ibv_qp is to be made with (all but its queues). init: it is there, with what
+ * sq.c. attr: what the ibv_qp is to be made with, its queues included. init: it is there, with what
  * cap says. fini: without it, too. probe: sets base.attr.inline_bytes_max and wr_api, once ctx and
  * pd are there.
  */
@@ -478,6 +585,9 @@ int rvcm_verbs_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
 int rvcm_verbs_sq_flush(struct rvcm_dev_qp *qp);
 /* Control, under qp->lock, attached, closing set: have the data side tell DRAINED. */
 void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp);
+/* Why the queue pair fails, if it is known to be the first cause (a flush is none): tells FAILED.
+ */
+void rvcm_verbs_sq_blame(struct rvcm_verbs_qp *qp, enum rvcm_status status, uint32_t vendor_err);
 /* The data side's answer to it. */
 void rvcm_verbs_sq_finish_now(struct rvcm_verbs_qp *qp);
 /* The device says how one ended, and with it those before. */
@@ -494,11 +604,19 @@ struct rvcm_verbs_poster {
 extern const struct rvcm_verbs_poster rvcm_verbs_batch_plain; /* ibv_post_send(3) */
 extern const struct rvcm_verbs_poster rvcm_verbs_batch_ex;    /* ibv_wr_post(3) */
 
+/* False: no memory for a batch. */
+bool rvcm_verbs_batch_open(struct rvcm_verbs_qp *qp);
+/* Where the next is to be built; add: it is. True: the batch is full. */
+struct rvcm_verbs_work *rvcm_verbs_batch_next(struct rvcm_verbs_qp *qp);
+bool rvcm_verbs_batch_add(struct rvcm_verbs_qp *qp);
+/* Post all that waits. */
+int rvcm_verbs_batch_post(struct rvcm_verbs_qp *qp);
+
 /*
  * attach.c. init: of what the data side has in a QP, before there is an ibv_qp. made: there is one,
- * number and qp are set; unmake takes it away. close: control is through with the QP, its ibv_qp and
- * id are gone and it is on none of control's lists; freed when the data side is through with it too.
- * end is dev.h's detach.
+ * number and qp are set; unmake takes it away. close: control is through with the QP, its ibv_qp
+ * and id are gone and it is on none of control's lists; freed when the data side is through with it
+ * too. end is dev.h's detach.
  */
 void rvcm_verbs_attach_init(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_attach_made(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap);
@@ -506,8 +624,15 @@ void rvcm_verbs_attach_close(struct rvcm_verbs_qp *qp);
 void rvcm_verbs_attach_put(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_attach(struct rvcm_dev_qp *qp);
 void rvcm_verbs_attach_end(struct rvcm_dev_qp *qp);
+/* What it has parked is not reported: its receives are used again. */
+void rvcm_verbs_attach_discard(struct rvcm_verbs_qp *qp);
 
-/* reclaim.c: what the data side does about a device that is gone: gives its objects back. */
+/*
+ * reclaim.c: what the data side has of a device that is gone is given back, once n_qps is 0; then
+ * reclaimed is set, and control woken. ask: control, when the device goes and whenever it has made
+ * n_qps 0 afterwards. Not under dev->lock.
+ */
 void rvcm_verbs_reclaim(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_reclaim_ask(struct rvcm_verbs_dev *dev);
 
 #endif

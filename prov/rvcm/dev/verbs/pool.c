@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pool mode: a shared receive queue whose buffers are ours. They are made in chunks, as they are
+ * promised (each is locked memory), and none is ever taken away again.
+ *
+ * A released one is posted at once. Posting a few together would save little (the queue is in our
+ * memory, and no doorbell or system call is behind it) and withhold receives that are promised.
+ *
+ * ibv_post_srq_recv(3) may be called by both sides at once; the lock is for the chunks, and for srq
+ * while the device goes away.
+ */
+#include <errno.h>
+
+#include "base/mem.h"
+#include "dev/verbs/limits.h"
+#include "dev/verbs/verbs_impl.h"
+
+#define POOL_ALIGN       64u
+#define POOL_PAGE        4096u
+#define POOL_CHUNK_BYTES 65536u /* or more, if one receive is longer or more are asked for */
+
+static struct rvcm_verbs_pool *pool_of(struct rvcm_dev_pool *base)
+{
+	return (struct rvcm_verbs_pool *)base;
+}
+
+static size_t pool_stride(const struct rvcm_verbs_pool *pool)
+{
+	size_t bytes = pool->message_bytes_max ? pool->message_bytes_max : 1;
+
+	return (bytes + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+}
+
+int rvcm_verbs_pool_open(struct rvcm_dev *base, const struct rvcm_dev_pool_attr *attr,
+			 struct rvcm_dev_pool **out)
+{
+	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(base);
+	uint32_t most = (uint32_t)dev->limits.max_srq_wr;
+	struct ibv_srq_init_attr init = { .attr = { .max_sge = 1 } };
+	struct rvcm_verbs_pool *pool;
+
+	if (!attr->count || attr->message_bytes_max > base->attr.message_bytes_max)
+		return -EINVAL;
+	if (atomic_load_explicit(&dev->gone, memory_order_acquire))
+		return -ENODEV;
+	pool = rvcm_mem_zalloc(sizeof(*pool));
+	if (!pool)
+		return -ENOMEM;
+	pool->base.dev = base;
+	pool->message_bytes_max = attr->message_bytes_max;
+	pool->count = attr->count < most ? attr->count : most;
+	init.attr.max_wr = pool->count;
+	pool->srq = ibv_create_srq(dev->pd, &init);
+	if (!pool->srq) {
+		int err = errno ? errno : ENOMEM;
+		char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+
+		rvcm_warn(RVCM_LOG_EP_DATA, "%s: no shared receive queue of %u: %s",
+			  base->attr.name, pool->count, rvcm_verbs_limit_text(err, text));
+		rvcm_mem_free(pool);
+		return -err;
+	}
+	rvcm_lock_init(&pool->lock, true);
+	rvcm_lock_acquire(&dev->lock);
+	rvcm_list_add_tail(&dev->pools, &pool->node);
+	rvcm_lock_release(&dev->lock);
+	*out = &pool->base;
+	return 0;
+}
+
+void rvcm_verbs_pool_gone(struct rvcm_verbs_pool *pool)
+{
+	rvcm_lock_acquire(&pool->lock);
+	if (pool->srq)
+		(void)ibv_destroy_srq(pool->srq);
+	pool->srq = NULL;
+	for (struct rvcm_verbs_chunk *chunk = pool->chunks; chunk; chunk = chunk->next) {
+		if (chunk->mr)
+			(void)ibv_dereg_mr(chunk->mr);
+		chunk->mr = NULL;
+	}
+	rvcm_lock_release(&pool->lock);
+}
+
+static void pool_chunk_free(struct rvcm_verbs_chunk *chunk)
+{
+	rvcm_mem_free(chunk->memory);
+	rvcm_mem_free(chunk);
+}
+
+void rvcm_verbs_pool_close(struct rvcm_dev_pool *base)
+{
+	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(base->dev);
+	struct rvcm_verbs_pool *pool = pool_of(base);
+
+	rvcm_verbs_cq_purge(dev);
+	rvcm_lock_acquire(&dev->lock);
+	rvcm_list_del(&pool->node);
+	rvcm_lock_release(&dev->lock);
+	rvcm_verbs_pool_gone(pool);
+	while (pool->chunks) {
+		struct rvcm_verbs_chunk *chunk = pool->chunks;
+
+		pool->chunks = chunk->next;
+		pool_chunk_free(chunk);
+	}
+	rvcm_lock_fini(&pool->lock);
+	rvcm_mem_free(pool);
+}
+
+/* -- growing -------------------------------------------------------------------------------- */
+
+static void pool_rx_init(struct rvcm_verbs_pool *pool, struct rvcm_verbs_chunk *chunk, uint32_t i)
+{
+	struct rvcm_verbs_rx *rx = &chunk->rx[i];
+	size_t stride = pool_stride(pool);
+
+	rvcm_list_init(&rx->parked.node);
+	rx->parked.pooled = true;
+	rx->pool = pool;
+	rx->sge.addr = (uintptr_t)chunk->memory + i * stride;
+	rx->sge.length = (uint32_t)pool->message_bytes_max;
+	rx->sge.lkey = chunk->mr->lkey;
+	rx->wr.wr_id = (uintptr_t)rx | RVCM_VERBS_KIND_RX;
+	rx->wr.sg_list = &rx->sge;
+	rx->wr.num_sge = rx->sge.length ? 1 : 0;
+}
+
+static int pool_post(struct rvcm_verbs_rx *rx)
+{
+	struct ibv_recv_wr *bad;
+	int rc = ibv_post_srq_recv(rx->pool->srq, &rx->wr, &bad);
+
+	return rc < 0 ? rc : -rc;
+}
+
+/* Memory for n more, registered. */
+static struct rvcm_verbs_chunk *pool_chunk(struct rvcm_verbs_pool *pool, uint32_t n)
+{
+	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(pool->base.dev);
+	size_t bytes = (pool_stride(pool) * n + POOL_PAGE - 1) / POOL_PAGE * POOL_PAGE;
+	struct rvcm_verbs_chunk *chunk = rvcm_mem_zalloc(sizeof(*chunk) + n * sizeof(chunk->rx[0]));
+	char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+
+	if (!chunk)
+		return NULL;
+	chunk->memory = rvcm_mem_aligned(POOL_PAGE, bytes);
+	if (!chunk->memory) {
+		pool_chunk_free(chunk);
+		return NULL;
+	}
+	chunk->mr = ibv_reg_mr(dev->pd, chunk->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+	if (chunk->mr)
+		return chunk;
+	rvcm_warn(RVCM_LOG_EP_DATA, "%s: %zu bytes for %u more receives (%u so far): %s",
+		  dev->base.attr.name, bytes, n, pool->made,
+		  rvcm_verbs_limit_text(errno ? errno : ENOMEM, text));
+	pool_chunk_free(chunk);
+	return NULL;
+}
+
+static uint32_t pool_chunk_count(const struct rvcm_verbs_pool *pool, uint32_t need)
+{
+	uint32_t n = (uint32_t)(POOL_CHUNK_BYTES / pool_stride(pool));
+
+	if (n < need)
+		n = need;
+	return n < pool->count - pool->made ? n : pool->count - pool->made;
+}
+
+static int pool_make(struct rvcm_verbs_pool *pool, uint32_t need)
+{
+	uint32_t n = pool_chunk_count(pool, need);
+	struct rvcm_verbs_chunk *chunk = pool_chunk(pool, n);
+
+	if (!chunk)
+		return -ENOMEM;
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	for (uint32_t i = 0; i < n; i++) {
+		pool_rx_init(pool, chunk, i);
+		if (pool_post(&chunk->rx[i]))
+			return -ENOMEM;
+		pool->made++;
+	}
+	return 0;
+}
+
+int rvcm_verbs_pool_grow(struct rvcm_dev_pool *base, uint32_t count)
+{
+	struct rvcm_verbs_pool *pool = pool_of(base);
+	int rc = 0;
+
+	rvcm_lock_acquire(&pool->lock);
+	if (!pool->srq)
+		rc = -ENODEV;
+	else if (count > pool->count)
+		rc = -ENOMEM;
+	else if (count > pool->made)
+		rc = pool_make(pool, count - pool->made);
+	rvcm_lock_release(&pool->lock);
+	return rc;
+}
+
+/* -- using ---------------------------------------------------------------------------------- */
+
+void rvcm_verbs_pool_release(struct rvcm_dev_pool *base, void *rx)
+{
+	struct rvcm_verbs_pool *pool = pool_of(base);
+
+	/* There is room for all that were made, so that it cannot be refused. */
+	if (RVCM_VERBS_LIKELY(pool->srq != NULL))
+		(void)pool_post(rx);
+}
+
+void rvcm_verbs_pool_return(struct rvcm_verbs_rx *rx)
+{
+	struct rvcm_verbs_pool *pool = rx->pool;
+
+	rvcm_lock_acquire(&pool->lock);
+	rvcm_verbs_pool_release(&pool->base, rx);
+	rvcm_lock_release(&pool->lock);
+}
+
+struct ibv_srq *rvcm_verbs_pool_srq(struct rvcm_dev_pool *base)
+{
+	return pool_of(base)->srq;
+}

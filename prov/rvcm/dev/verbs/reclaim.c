@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the data side has of a device that was removed. The kernel waits until all of it is given
+ * back, so that happens as soon as no queue pair is left: the objects stay, empty, until they are
+ * closed. It is the data side that does it, for its calls look at them without a lock; where there
+ * is no completion queue nobody polls, and control does.
+ */
+#include "dev/verbs/verbs_impl.h"
+
+static void reclaim_srqs(struct rvcm_verbs_dev *dev)
+{
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &dev->pools)
+		rvcm_verbs_pool_gone(rvcm_list_entry(node, struct rvcm_verbs_pool, node));
+	rvcm_list_for_each (node, &dev->srqs)
+		rvcm_verbs_srq_gone(rvcm_list_entry(node, struct rvcm_verbs_srq, node));
+}
+
+static void reclaim_mrs(struct rvcm_verbs_dev *dev)
+{
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &dev->mrs)
+		rvcm_verbs_mr_gone(rvcm_list_entry(node, struct rvcm_verbs_mr, node));
+}
+
+static void reclaim_cqs(struct rvcm_verbs_dev *dev)
+{
+	struct rvcm_list *node;
+
+	rvcm_list_for_each (node, &dev->cqs)
+		rvcm_verbs_cq_gone(rvcm_list_entry(node, struct rvcm_verbs_cq, node));
+}
+
+void rvcm_verbs_reclaim(struct rvcm_verbs_dev *dev)
+{
+	bool now;
+
+	rvcm_lock_acquire(&dev->lock);
+	now = atomic_load_explicit(&dev->gone, memory_order_acquire) && !dev->n_qps &&
+	      !dev->reclaimed;
+	if (now) {
+		reclaim_srqs(dev);
+		reclaim_mrs(dev);
+		reclaim_cqs(dev);
+		dev->reclaimed = true;
+	}
+	rvcm_lock_release(&dev->lock);
+	if (now)
+		rvcm_verbs_cm_wake(dev);
+}
+
+void rvcm_verbs_reclaim_ask(struct rvcm_verbs_dev *dev)
+{
+	struct rvcm_list *node;
+	bool nobody;
+
+	rvcm_lock_acquire(&dev->lock);
+	nobody = rvcm_list_empty(&dev->cqs);
+	rvcm_list_for_each (node, &dev->cqs)
+		rvcm_verbs_cq_kick(rvcm_list_entry(node, struct rvcm_verbs_cq, node));
+	rvcm_lock_release(&dev->lock);
+	if (nobody)
+		rvcm_verbs_reclaim(dev);
+}

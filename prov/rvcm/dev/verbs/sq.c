@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The send queue: a ring of what was posted and not reported. Positions count from the queue pair's
+ * first work request on: done <= known <= posted. The device's wr_id is a position, so a completion
+ * says how that one ended and vouches for those before it.
+ *
+ * Signalling. The device is asked for a completion when the caller is, and at least for every
+ * signal_every-th, or a queue of unsignalled ones would fill for ever. What nobody asked for is not
+ * reported, unless it fails.
+ *
+ * Failing. A queue pair that fails completes the first as it failed and flushes the others,
+ * signalled or not (IBTA volume 1, 10.3.1): all from failed_at on are reported. Some devices skip
+ * those that were unsignalled, and what a doorbell could not hand over is not known to the device:
+ * what is missing is flushed with the next that comes, or by detach.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dev/verbs/verbs_impl.h"
+
+#define SQ_INLINE_MAX   1024u
+#define SQ_SIGNAL_EVERY 32u
+
+/* What a work request is to ibv, and what it needs. */
+struct sq_op {
+	enum ibv_wr_opcode opcode, with_imm;
+	uint32_t caps;      /* enum rvcm_dev_cap: of the link */
+	uint32_t forbidden; /* enum rvcm_dev_wr_flag */
+	bool pure;          /* only sends: its payload may be copied */
+};
+
+#define SQ_NOT_OUT (RVCM_DEV_WR_INLINE | RVCM_DEV_WR_IMM)
+
+static const struct sq_op sq_ops[] = {
+	[RVCM_DEV_OP_SEND] = { IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, 0, 0, true },
+	[RVCM_DEV_OP_WRITE] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, true },
+	[RVCM_DEV_OP_READ] = { IBV_WR_RDMA_READ, IBV_WR_RDMA_READ, RVCM_DEV_CAP_READ, SQ_NOT_OUT,
+			       false },
+	[RVCM_DEV_OP_FETCH_ADD] = { IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD,
+				    RVCM_DEV_CAP_ATOMIC, SQ_NOT_OUT, false },
+	[RVCM_DEV_OP_CMP_SWAP] = { IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP,
+				   RVCM_DEV_CAP_ATOMIC, SQ_NOT_OUT, false },
+};
+
+#define SQ_N_OPS (sizeof(sq_ops) / sizeof(sq_ops[0]))
+
+/* -- life ----------------------------------------------------------------------------------- */
+
+static uint64_t sq_send_ops(const struct rvcm_verbs_dev *dev)
+{
+	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ;
+
+	if (dev->base.attr.caps & RVCM_DEV_CAP_IMM32)
+		ops |= IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	if (dev->base.attr.caps & RVCM_DEV_CAP_ATOMIC)
+		ops |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	return ops;
+}
+
+/* Is a queue pair to be had that copies so much, made so? Then *bytes is what it really copies. */
+static bool sq_try(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_api,
+		   uint32_t *bytes)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 2,
+			 .max_recv_wr = 1,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1,
+			 .max_inline_data = *bytes },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = dev->pd,
+	};
+	struct ibv_qp *qp;
+
+	if (wr_api) {
+		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		attr.send_ops_flags = sq_send_ops(dev);
+	}
+	qp = ibv_create_qp_ex(dev->ctx, &attr);
+	if (!qp)
+		return false;
+	*bytes =
+		attr.cap.max_inline_data < SQ_INLINE_MAX ? attr.cap.max_inline_data : SQ_INLINE_MAX;
+	(void)ibv_destroy_qp(qp);
+	return true;
+}
+
+int rvcm_verbs_sq_probe(struct rvcm_verbs_dev *dev)
+{
+	static const uint32_t bytes[] = { 512, 256, 128, 64, 32, 0 };
+	struct ibv_cq *cq = ibv_create_cq(dev->ctx, 4, NULL, NULL, 0);
+	bool found = false;
+
+	if (!cq)
+		return errno ? -errno : -ENOMEM;
+	for (size_t i = 0; i < 2 * (sizeof(bytes) / sizeof(bytes[0])) && !found; i++) {
+		uint32_t granted = bytes[i / 2];
+
+		dev->wr_api = i % 2 == 0;
+		found = sq_try(dev, cq, dev->wr_api, &granted);
+		if (found)
+			dev->base.attr.inline_bytes_max = granted;
+	}
+	dev->cq_resizes = ibv_resize_cq(cq, 8) == 0;
+	(void)ibv_destroy_cq(cq);
+	return found ? 0 : -ENODEV;
+}
+
+void rvcm_verbs_sq_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr)
+{
+	const struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
+	uint32_t sge_max = qp->attr.sge_max ? qp->attr.sge_max : 1;
+
+	*attr = (struct ibv_qp_init_attr_ex) {
+		.send_cq = qp->cq->cq,
+		.recv_cq = qp->cq->cq,
+		.cap = { .max_send_wr = qp->attr.sq_depth + 1,
+			 .max_send_sge = sge_max,
+			 .max_inline_data = dev->base.attr.inline_bytes_max },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = dev->pd,
+	};
+	if (dev->wr_api) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		attr->send_ops_flags = sq_send_ops(dev);
+	}
+	if (qp->attr.pool) {
+		attr->srq = rvcm_verbs_pool_srq(qp->attr.pool);
+	} else if (qp->attr.srq) {
+		attr->srq = ((struct rvcm_verbs_srq *)qp->attr.srq)->srq;
+	} else {
+		attr->cap.max_recv_wr = qp->attr.rq_depth;
+		attr->cap.max_recv_sge = sge_max;
+	}
+}
+
+int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap)
+{
+	const struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
+	uint32_t size = 2;
+
+	while (size < qp->attr.sq_depth + 1)
+		size *= 2;
+	qp->sends = rvcm_mem_calloc(size, sizeof(*qp->sends));
+	if (!qp->sends)
+		return -ENOMEM;
+	qp->sends_mask = size - 1;
+	qp->failed_at = UINT64_MAX;
+	qp->signal_every =
+		qp->attr.sq_depth / 2 < SQ_SIGNAL_EVERY ? qp->attr.sq_depth / 2 : SQ_SIGNAL_EVERY;
+	if (!qp->signal_every)
+		qp->signal_every = 1;
+	qp->inline_bytes_max = cap->max_inline_data < dev->base.attr.inline_bytes_max
+				       ? cap->max_inline_data
+				       : dev->base.attr.inline_bytes_max;
+	qp->read_sge_max = qp->attr.sge_max;
+	if (dev->iwarp && (uint32_t)dev->limits.max_sge_rd < qp->read_sge_max)
+		qp->read_sge_max = (uint32_t)dev->limits.max_sge_rd;
+	qp->poster = dev->wr_api ? &rvcm_verbs_batch_ex : &rvcm_verbs_batch_plain;
+	return 0;
+}
+
+void rvcm_verbs_sq_fini(struct rvcm_verbs_qp *qp)
+{
+	rvcm_mem_free(qp->batch);
+	rvcm_mem_free(qp->sends);
+	qp->batch = NULL;
+	qp->sends = NULL;
+}
+
+/* -- posting -------------------------------------------------------------------------------- */
+
+/* Can this link do that? */
+static int sq_check(const struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr)
+{
+	const struct sq_op *op;
+
+	if (wr->op >= SQ_N_OPS)
+		return -EOPNOTSUPP;
+	op = &sq_ops[wr->op];
+	if (wr->n_sge > qp->attr.sge_max || wr->flags & op->forbidden)
+		return -EINVAL;
+	if ((op->caps & ~qp->base.caps) ||
+	    (wr->flags & RVCM_DEV_WR_IMM && !(qp->base.caps & RVCM_DEV_CAP_IMM32)))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/*
+ * The pieces, without empty ones: to some devices length 0 means 2^31. *host: all is memory that a
+ * CPU may read.
+ */
+static int sq_pieces(const struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr,
+		     struct rvcm_verbs_work *work, bool *host, uint64_t *bytes)
+{
+	bool is_inline = wr->flags & RVCM_DEV_WR_INLINE;
+	int n = 0;
+
+	*host = true;
+	*bytes = 0;
+	for (uint32_t i = 0; i < wr->n_sge; i++) {
+		const struct rvcm_dev_sge *sge = &wr->sge[i];
+		const struct rvcm_verbs_mr *mr = (const struct rvcm_verbs_mr *)sge->mr;
+
+		if (!sge->length)
+			continue;
+		*bytes += sge->length;
+		if (*bytes > qp->base.dev->attr.message_bytes_max)
+			return -EMSGSIZE;
+		if (!is_inline) {
+			if (!mr || mr->base.dev != qp->base.dev)
+				return -EINVAL;
+			*host &= mr->host;
+			work->sge[n].lkey = mr->base.lkey;
+		}
+		work->sge[n].addr = (uintptr_t)sge->addr;
+		work->sge[n++].length = (uint32_t)sge->length;
+	}
+	work->wr.num_sge = n;
+	return 0;
+}
+
+static void sq_target(const struct rvcm_dev_wr *wr, struct ibv_send_wr *to)
+{
+	if (wr->op <= RVCM_DEV_OP_READ) {
+		to->imm_data = htonl((uint32_t)wr->imm);
+		to->wr.rdma.remote_addr = wr->raddr;
+		to->wr.rdma.rkey = wr->rkey;
+		return;
+	}
+	to->wr.atomic.remote_addr = wr->raddr;
+	to->wr.atomic.rkey = wr->rkey;
+	to->wr.atomic.compare_add = wr->compare;
+	to->wr.atomic.swap = wr->swap;
+}
+
+static unsigned int sq_flags(const struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr)
+{
+	unsigned int flags = 0;
+
+	if (wr->flags & RVCM_DEV_WR_SIGNALED || qp->since_signal + 1 >= qp->signal_every)
+		flags |= IBV_SEND_SIGNALED;
+	if (wr->flags & RVCM_DEV_WR_SOLICITED)
+		flags |= IBV_SEND_SOLICITED;
+	if (wr->flags & RVCM_DEV_WR_FENCE)
+		flags |= IBV_SEND_FENCE;
+	return flags;
+}
+
+/* A short payload is copied, asked or not: the device need not fetch it. */
+static int sq_build(struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr,
+		    struct rvcm_verbs_work *work, uint64_t *bytes)
+{
+	const struct sq_op *op = &sq_ops[wr->op];
+	struct ibv_send_wr *to = &work->wr;
+	bool host;
+	int rc = sq_pieces(qp, wr, work, &host, bytes);
+
+	if (rc)
+		return rc;
+	if (wr->op > RVCM_DEV_OP_READ && *bytes != sizeof(uint64_t))
+		return -EINVAL;
+	if (wr->op == RVCM_DEV_OP_READ && (uint32_t)to->num_sge > qp->read_sge_max)
+		return -EINVAL;
+	to->wr_id = qp->posted << RVCM_VERBS_KIND_BITS | RVCM_VERBS_KIND_SEND;
+	to->next = NULL;
+	to->sg_list = work->sge;
+	to->opcode = wr->flags & RVCM_DEV_WR_IMM ? op->with_imm : op->opcode;
+	to->send_flags = sq_flags(qp, wr);
+	if (host && op->pure && *bytes && *bytes <= qp->inline_bytes_max)
+		to->send_flags |= IBV_SEND_INLINE;
+	else if (wr->flags & RVCM_DEV_WR_INLINE && *bytes)
+		return -EMSGSIZE;
+	sq_target(wr, to);
+	return 0;
+}
+
+/* It is the device's, or the batch's. */
+static void sq_enter(struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr, uint8_t op,
+		     uint64_t bytes, unsigned int send_flags)
+{
+	struct rvcm_verbs_send *send = &qp->sends[qp->posted & qp->sends_mask];
+
+	send->wr_id = wr->wr_id;
+	send->bytes = (uint32_t)bytes;
+	send->op = op;
+	send->signalled = wr->flags & RVCM_DEV_WR_SIGNALED;
+	qp->since_signal = send_flags & IBV_SEND_SIGNALED ? 0 : qp->since_signal + 1;
+	qp->posted++;
+	qp->cq->in_flight++;
+}
+
+void rvcm_verbs_sq_blame(struct rvcm_verbs_qp *qp, enum rvcm_status status, uint32_t vendor_err)
+{
+	if (qp->blamed || status == RVCM_STATUS_FLUSHED)
+		return;
+	qp->blamed = true;
+	qp->fail_status = status;
+	qp->fail_vendor = vendor_err;
+	rvcm_verbs_qp_advance(qp, RVCM_DEV_QP_ERROR);
+	rvcm_verbs_qp_tell(qp, RVCM_VERBS_NEWS_FAILED);
+}
+
+/*
+ * The device refused what was posted. What it says of a full queue is our own miscount, or that of
+ * a provider that rounds down: full it is. A queue pair that left RTS behind our back is ENOTCONN.
+ */
+static __attribute__((noinline)) int sq_refused(struct rvcm_verbs_qp *qp, int rc)
+{
+	enum rvcm_dev_qp_state state =
+		(enum rvcm_dev_qp_state)atomic_load_explicit(&qp->state, memory_order_acquire);
+
+	if (state != RVCM_DEV_QP_RTS)
+		return -ENOTCONN;
+	return rc == -ENOMEM ? -EAGAIN : rc;
+}
+
+/* The batch was told to be posted, and is not: the connection is of no use any more. */
+static __attribute__((noinline)) int sq_broken(struct rvcm_verbs_qp *qp, int rc)
+{
+	rvcm_warn(RVCM_LOG_EP_DATA, "%s: work requests were refused by the device: %s",
+		  qp->base.dev->attr.name, strerror(-rc));
+	rvcm_verbs_sq_blame(qp, rvcm_status_from_errno(rc), 0);
+	return rc;
+}
+
+static int sq_ring(struct rvcm_verbs_qp *qp)
+{
+	int rc = rvcm_verbs_batch_post(qp);
+
+	return RVCM_VERBS_UNLIKELY(rc != 0) ? sq_broken(qp, rc) : 0;
+}
+
+/* With what waits, or to wait itself. */
+static __attribute__((noinline)) int sq_post_batched(struct rvcm_verbs_qp *qp,
+						     const struct rvcm_dev_wr *wr)
+{
+	struct rvcm_verbs_work *work = rvcm_verbs_batch_next(qp);
+	uint64_t bytes;
+	int rc = sq_build(qp, wr, work, &bytes);
+	bool full;
+
+	if (rc)
+		return rc;
+	sq_enter(qp, wr, (uint8_t)wr->op, bytes, work->wr.send_flags);
+	full = rvcm_verbs_batch_add(qp);
+	/* It is in, whatever becomes of it: it will be reported. */
+	if (full || !(wr->flags & RVCM_DEV_WR_MORE))
+		(void)sq_ring(qp);
+	return 0;
+}
+
+static inline bool sq_full(const struct rvcm_verbs_qp *qp)
+{
+	return qp->posted - qp->done >= qp->attr.sq_depth ||
+	       qp->cq->in_flight >= atomic_load_explicit(&qp->cq->sends_max, memory_order_relaxed);
+}
+
+static inline bool sq_waits(const struct rvcm_verbs_qp *qp)
+{
+	return qp->batch && qp->batch->n;
+}
+
+int rvcm_verbs_sq_post(struct rvcm_dev_qp *base, const struct rvcm_dev_wr *wr)
+{
+	struct rvcm_verbs_qp *qp = rvcm_verbs_qp_of(base);
+	struct rvcm_verbs_work work;
+	struct ibv_send_wr *bad;
+	uint64_t bytes;
+	int rc;
+
+	if (RVCM_VERBS_UNLIKELY(!qp->attached ||
+				atomic_load_explicit(&qp->state, memory_order_acquire) !=
+					RVCM_DEV_QP_RTS))
+		return -ENOTCONN;
+	if (RVCM_VERBS_UNLIKELY(sq_full(qp)))
+		return -EAGAIN;
+	rc = sq_check(qp, wr);
+	if (rc)
+		return rc;
+	if (sq_waits(qp) || (wr->flags & RVCM_DEV_WR_MORE && rvcm_verbs_batch_open(qp)))
+		return sq_post_batched(qp, wr);
+	rc = sq_build(qp, wr, &work, &bytes);
+	if (rc)
+		return rc;
+	rc = qp->poster->post(qp, &work.wr, &bad);
+	if (RVCM_VERBS_UNLIKELY(rc != 0))
+		return sq_refused(qp, rc);
+	sq_enter(qp, wr, (uint8_t)wr->op, bytes, work.wr.send_flags);
+	return 0;
+}
+
+int rvcm_verbs_sq_flush(struct rvcm_dev_qp *base)
+{
+	struct rvcm_verbs_qp *qp = rvcm_verbs_qp_of(base);
+
+	if (!sq_waits(qp))
+		return 0;
+	/* Detach has them flushed. */
+	if (!qp->attached || qp->blamed)
+		return -ENOTCONN;
+	return sq_ring(qp);
+}
+
+/* -- ending in order ------------------------------------------------------------------------ */
+
+void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp)
+{
+	struct rvcm_verbs_cq *cq = qp->cq;
+
+	rvcm_lock_acquire(&cq->lock);
+	if (rvcm_list_empty(&qp->asked_node))
+		rvcm_list_add_tail(&cq->asked, &qp->asked_node);
+	rvcm_lock_release(&cq->lock);
+	rvcm_verbs_cq_kick(cq);
+}
+
+/* A WRITE of no bytes: no key is looked at (IBTA volume 1, C9-88; RFC 5040, section 5.2). */
+static int sq_post_own(struct rvcm_verbs_qp *qp)
+{
+	static const struct rvcm_dev_wr wr = { .op = RVCM_DEV_OP_WRITE };
+	struct ibv_send_wr own = {
+		.wr_id = qp->posted << RVCM_VERBS_KIND_BITS | RVCM_VERBS_KIND_SEND,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *bad;
+	int rc = qp->poster->post(qp, &own, &bad);
+
+	if (!rc)
+		sq_enter(qp, &wr, RVCM_VERBS_OP_OWN, 0, own.send_flags);
+	return rc;
+}
+
+static void sq_drained(struct rvcm_verbs_qp *qp)
+{
+	qp->finishing = false;
+	rvcm_verbs_qp_tell(qp, RVCM_VERBS_NEWS_DRAINED);
+}
+
+void rvcm_verbs_sq_finish_now(struct rvcm_verbs_qp *qp)
+{
+	if (!qp->attached || qp->blamed || qp->finishing)
+		return;
+	if (sq_waits(qp) && sq_ring(qp))
+		return;
+	if (qp->known == qp->posted || (qp->since_signal && sq_post_own(qp)))
+		sq_drained(qp);
+	else
+		qp->finishing = true;
+}
+
+/* -- completing ----------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void sq_failed(struct rvcm_verbs_qp *qp, uint64_t at,
+						enum rvcm_status status, uint32_t vendor_err)
+{
+	if (qp->failed_at != UINT64_MAX)
+		return;
+	qp->failed_at = at;
+	qp->first_status = status;
+	qp->first_vendor = vendor_err;
+	rvcm_verbs_sq_blame(qp, status, vendor_err);
+}
+
+static void sq_know(struct rvcm_verbs_qp *qp, uint64_t end)
+{
+	qp->cq->in_flight -= (uint32_t)(end - qp->known);
+	qp->known = end;
+}
+
+void rvcm_verbs_sq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc)
+{
+	uint64_t at = wc->wr_id >> RVCM_VERBS_KIND_BITS;
+
+	if (RVCM_VERBS_UNLIKELY(at < qp->known || at >= qp->posted))
+		return;
+	if (RVCM_VERBS_UNLIKELY(wc->status != IBV_WC_SUCCESS))
+		sq_failed(qp, at, rvcm_verbs_wc_status(wc->status), wc->vendor_err);
+	sq_know(qp, at + 1);
+	if (RVCM_VERBS_UNLIKELY(qp->finishing) && qp->known == qp->posted)
+		sq_drained(qp);
+}
+
+/* The ibv_qp is gone: nothing of what is not known will be done any more. */
+void rvcm_verbs_sq_abort(struct rvcm_verbs_qp *qp)
+{
+	if (qp->batch)
+		qp->batch->n = 0;
+	if (qp->known != qp->posted)
+		sq_failed(qp, qp->known, qp->blamed ? qp->fail_status : RVCM_STATUS_FLUSHED,
+			  qp->fail_vendor);
+	sq_know(qp, qp->posted);
+	qp->finishing = false;
+}
+
+static void sq_fill(const struct rvcm_verbs_qp *qp, const struct rvcm_verbs_send *send,
+		    struct rvcm_dev_wc *wc)
+{
+	wc->wr_id = send->wr_id;
+	wc->qp_ctx = qp->base.ctx;
+	wc->op = send->op;
+	wc->flags = 0;
+	wc->status = RVCM_STATUS_OK;
+	wc->vendor_err = 0;
+	wc->length = send->bytes;
+	wc->imm = 0;
+	wc->data = NULL;
+	wc->rx = NULL;
+	if (RVCM_VERBS_LIKELY(qp->done < qp->failed_at))
+		return;
+	wc->status = qp->done == qp->failed_at ? qp->first_status : RVCM_STATUS_FLUSHED;
+	wc->vendor_err = qp->done == qp->failed_at ? qp->first_vendor : 0;
+}
+
+int rvcm_verbs_sq_report(struct rvcm_verbs_qp *qp, struct rvcm_dev_wc *wc, int n)
+{
+	int got = 0;
+
+	for (; qp->done != qp->known; qp->done++) {
+		const struct rvcm_verbs_send *send = &qp->sends[qp->done & qp->sends_mask];
+		bool wanted = send->signalled || qp->done >= qp->failed_at;
+
+		if (!wanted || send->op == RVCM_VERBS_OP_OWN)
+			continue;
+		if (got == n)
+			break;
+		sq_fill(qp, send, &wc[got++]);
+	}
+	return got;
+}
