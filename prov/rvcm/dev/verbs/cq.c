@@ -277,7 +277,8 @@ static __attribute__((noinline)) void cq_stray(struct rvcm_verbs_cq *cq, const s
 	struct rvcm_hash_node *node;
 
 	rvcm_lock_acquire(&dev->lock);
-	node = rvcm_hash_find(&dev->by_number, rvcm_verbs_number_hash(raw->qp_num), &raw->qp_num);
+	node = rvcm_hash_find(&dev->by_number, rvcm_hash_u64(dev->by_number.seed, raw->qp_num),
+			      &raw->qp_num);
 	if (node) {
 		struct rvcm_verbs_qp *qp = rvcm_container_of(node, struct rvcm_verbs_qp, by_number);
 

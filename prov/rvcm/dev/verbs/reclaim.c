@@ -35,16 +35,15 @@ static void reclaim_cqs(struct rvcm_verbs_dev *dev)
 
 void rvcm_verbs_reclaim(struct rvcm_verbs_dev *dev)
 {
-	bool now;
+	bool now = false;
 
 	rvcm_lock_acquire(&dev->lock);
-	now = atomic_load_explicit(&dev->gone, memory_order_acquire) && !dev->n_qps &&
-	      !dev->reclaimed;
-	if (now) {
+	if (!atomic_load_explicit(&dev->data_gone, memory_order_relaxed) && !dev->n_qps) {
 		reclaim_srqs(dev);
 		reclaim_mrs(dev);
 		reclaim_cqs(dev);
-		dev->reclaimed = true;
+		atomic_store_explicit(&dev->data_gone, true, memory_order_release);
+		now = true;
 	}
 	rvcm_lock_release(&dev->lock);
 	if (now)

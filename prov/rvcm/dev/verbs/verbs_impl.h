@@ -139,7 +139,6 @@ struct rvcm_verbs_dev {
 	struct rvcm_list pools;
 	struct rvcm_list srqs;
 	struct rvcm_list cqs;
-	bool reclaimed; /* gone, and none of the four has anything of the device's any more */
 	uint32_t n_qps; /* with an ibv_qp: what an out-of-QPs message says is in use */
 };
 
@@ -629,7 +628,7 @@ void rvcm_verbs_attach_discard(struct rvcm_verbs_qp *qp);
 
 /*
  * reclaim.c: what the data side has of a device that is gone is given back, once n_qps is 0; then
- * reclaimed is set, and control woken. ask: control, when the device goes and whenever it has made
+ * data_gone is set, and control woken. ask: control, when the device goes and whenever it has made
  * n_qps 0 afterwards. Not under dev->lock.
  */
 void rvcm_verbs_reclaim(struct rvcm_verbs_dev *dev);
