@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What people want to know of an adapter, from its attributes and /sys/class/infiniband. */
+#ifndef RVCM_DEV_VERBS_NIC_H
+#define RVCM_DEV_VERBS_NIC_H
+
+#include "dev/verbs/verbs_impl.h"
+
+/* Fills attr's nic, numa_node and link_bits_per_s. id is bound to the device's port. */
+void rvcm_verbs_nic_fill(struct rvcm_dev_attr *attr, struct rdma_cm_id *id,
+			 const struct ibv_device_attr *device, const struct ibv_port_attr *port);
+
+/*
+ * "domain:bus:device.function" of the end of a path in /sys; false if it is none. Pure.
+ */
+bool rvcm_verbs_nic_pci(const char *path, struct rvcm_dev_nic *nic);
+
+/* "100 Gb/sec (4X EDR)", as /sys says it, in bits per second; 0 = unknown. Pure. */
+uint64_t rvcm_verbs_nic_rate(const char *text);
+
+#endif
