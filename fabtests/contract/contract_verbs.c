@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The contract on RDMA devices: the kernel's soft ones in a guest, or real ones. CONTRACT_DEVICES
+ * names them ("rxe0,siw0"); each is a target, with both sides at its address.
+ */
+#include "contract/contract_real.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dev/verbs/verbs.h"
+
+#define DEVICES_MAX 16
+#define TARGETS_MAX 8
+
+static bool log_enabled(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
+{
+	const enum rvcm_log_level *most = ctx;
+
+	(void)subsys;
+	return level <= *most;
+}
+
+static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
+		      const char *func, int line, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	(void)subsys;
+	fprintf(stderr, "# %s:%d: %s\n", func, line, text);
+}
+
+static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[2], void **ctx)
+{
+	int rc = 0;
+
+	*ctx = NULL;
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = rvcm_verbs_open(target->arg, NULL, &dev[i]);
+	return rc;
+}
+
+static void close_pair(void *ctx)
+{
+	(void)ctx;
+}
+
+static const struct rvcm_dev_attr *find(const struct rvcm_dev_attr *attrs, int n, const char *name)
+{
+	for (int i = 0; i < n && i < DEVICES_MAX; i++)
+		if (strcmp(attrs[i].name, name) == 0)
+			return &attrs[i];
+	fprintf(stderr, "there is no device %s\n", name);
+	exit(1);
+}
+
+/* An argument is a pattern of the tests to be run. */
+int main(int argc, char **argv)
+{
+	static struct rvcm_dev_attr attrs[DEVICES_MAX];
+	static enum rvcm_log_level level = RVCM_LOG_WARN;
+	static const struct rvcm_log_sink sink = { log_enabled, log_write, &level };
+	struct contract_target targets[TARGETS_MAX];
+	char *names = getenv("CONTRACT_DEVICES"), *name;
+	size_t n_targets = 0;
+	int n;
+
+	if (!names) {
+		fprintf(stderr, "CONTRACT_DEVICES=rxe0,siw0 names the devices\n");
+		return 1;
+	}
+	if (getenv("CONTRACT_LOG"))
+		level = (enum rvcm_log_level)atoi(getenv("CONTRACT_LOG"));
+	rvcm_log_set_sink(&sink);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	n = rvcm_verbs_class.enumerate(attrs, DEVICES_MAX);
+	for (name = strtok(names, ","); name && n_targets < TARGETS_MAX; name = strtok(NULL, ","))
+		targets[n_targets++] = (struct contract_target) {
+			.name = name,
+			.open = open_pair,
+			.close = close_pair,
+			.turn = contract_real_turn,
+			.settle = contract_real_settle,
+			.now_ns = contract_real_now_ns,
+			.real = true,
+			.arg = find(attrs, n, name),
+		};
+	return contract_main("contract_verbs", targets, n_targets);
+}
