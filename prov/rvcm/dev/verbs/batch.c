@@ -80,21 +80,31 @@ static void (*const ex_ops[])(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ex_fetch_add,
 };
 
+/*
+ * As one piece: rxe's library counts no byte of a list. It also wants
+ * to see the flag, which ibv_wr_post(3) leaves to the setter.
+ */
 static void ex_inline(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 {
-	struct ibv_data_buf bufs[RVCM_VERBS_SGE_MAX];
+	uint8_t bytes[RVCM_VERBS_INLINE_MAX];
+	size_t n = 0;
 
-	for (int i = 0; i < wr->num_sge; i++) {
-		bufs[i].addr = (void *)(uintptr_t)wr->sg_list[i].addr;
-		bufs[i].length = wr->sg_list[i].length;
+	if (wr->num_sge == 1) {
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)wr->sg_list[0].addr,
+				       wr->sg_list[0].length);
+		return;
 	}
-	ibv_wr_set_inline_data_list(qp, (size_t)wr->num_sge, bufs);
+	for (int i = 0; i < wr->num_sge; i++) {
+		memcpy(bytes + n, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+		n += wr->sg_list[i].length;
+	}
+	ibv_wr_set_inline_data(qp, bytes, n);
 }
 
 static void ex_put(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 {
 	qp->wr_id = wr->wr_id;
-	qp->wr_flags = wr->send_flags & ~(unsigned int)IBV_SEND_INLINE;
+	qp->wr_flags = wr->send_flags;
 	ex_ops[wr->opcode](qp, wr);
 	if (wr->send_flags & IBV_SEND_INLINE)
 		ex_inline(qp, wr);

@@ -47,7 +47,7 @@ static struct ibv_mr *mr_make(const struct rvcm_verbs_dev *dev, const struct rvc
 	if (attr->kind == RVCM_DEV_MEM_DMABUF)
 		return ibv_reg_dmabuf_mr(dev->pd, 0, attr->length, (uintptr_t)attr->addr,
 					 attr->dmabuf_fd, access);
-	return ibv_reg_mr(dev->pd, attr->addr, attr->length, access);
+	return ibv_reg_mr(dev->pd, attr->addr, attr->length, (unsigned int)access);
 }
 
 /* Not logged at warn here: a cache asks again after it has given something back. */

@@ -20,7 +20,6 @@
 #include "base/mem.h"
 #include "dev/verbs/verbs_impl.h"
 
-#define SQ_INLINE_MAX   1024u
 #define SQ_SIGNAL_EVERY 32u
 
 /* What a work request is to ibv, and what it needs. */
@@ -84,8 +83,8 @@ static bool sq_try(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_
 	qp = ibv_create_qp_ex(dev->ctx, &attr);
 	if (!qp)
 		return false;
-	*bytes =
-		attr.cap.max_inline_data < SQ_INLINE_MAX ? attr.cap.max_inline_data : SQ_INLINE_MAX;
+	*bytes = attr.cap.max_inline_data < RVCM_VERBS_INLINE_MAX ? attr.cap.max_inline_data
+								  : RVCM_VERBS_INLINE_MAX;
 	(void)ibv_destroy_qp(qp);
 	return true;
 }

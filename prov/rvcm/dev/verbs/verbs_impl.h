@@ -46,9 +46,10 @@
 #define RVCM_VERBS_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define RVCM_VERBS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-#define RVCM_VERBS_SGE_MAX   8u  /* of a work request; the device may have less */
-#define RVCM_VERBS_BATCH_MAX 16u /* work requests behind one doorbell */
-#define RVCM_VERBS_POLL_MAX  32u /* work completions that are taken at once */
+#define RVCM_VERBS_SGE_MAX    8u    /* of a work request; the device may have less */
+#define RVCM_VERBS_INLINE_MAX 1024u /* bytes that post copies, at most */
+#define RVCM_VERBS_BATCH_MAX  16u   /* work requests behind one doorbell */
+#define RVCM_VERBS_POLL_MAX   32u   /* work completions that are taken at once */
 
 #define RVCM_VERBS_PRIVATE_BYTES_MAX 255u /* rdma_cma.h: uint8_t private_data_len */
 
