@@ -209,7 +209,7 @@ static void *owner_main(void *arg)
 	return NULL;
 }
 
-/* dev.h: on a device without hardware the owner's CPUs take part. */
+/* dev.h: on a device without hardware the owner's CPUs take part; a NIC's need not (PLACED). */
 static void the_owners_cpu_loses_nothing(struct contract *c)
 {
 	struct contract_link link;
@@ -302,8 +302,8 @@ static const struct contract_test tests[] = {
 			   RVCM_DEV_CAP_ATOMIC | RVCM_DEV_CAP_READ),
 	ATOMIC(a_fence_waits_for_atomics),
 	ATOMIC(connections_do_not_lose_each_others_changes),
-	{ "the_owners_cpu_loses_nothing", the_owners_cpu_loses_nothing, RVCM_DEV_CAP_ATOMIC, 0,
-	  true },
+	{ "the_owners_cpu_loses_nothing", the_owners_cpu_loses_nothing, RVCM_DEV_CAP_ATOMIC,
+	  RVCM_DEV_CAP_PLACED, true },
 	ATOMIC(an_address_between_words_is_an_invalid_request),
 	ATOMIC(atomics_of_other_shapes_are_refused_at_once),
 	CONTRACT_TEST_LACK(no_atomics_where_the_link_has_none, RVCM_DEV_CAP_ATOMIC),

@@ -107,7 +107,10 @@ static void a_message_is_scattered_over_pieces(struct contract *c)
 	}
 }
 
-/* The receive fails, the connection ends, and not a byte behind the buffer is touched. */
+/*
+ * The receive fails, the connection ends, and not a byte behind the buffer is touched. A NIC may
+ * call it an operation that its queue pair could not do (rxe does).
+ */
 static void too_long_for(struct contract *c, const struct contract_link_conf *conf)
 {
 	struct contract_link link;
@@ -123,7 +126,8 @@ static void too_long_for(struct contract *c, const struct contract_link_conf *co
 	contract_send(c, link.qp[0], &out, 0, 501, 2);
 	wc = contract_wc(c, 1);
 	assert_int_equal(wc.wr_id, 1);
-	assert_int_equal(wc.status, RVCM_STATUS_LOCAL_LENGTH);
+	if (wc.status != RVCM_STATUS_LOCAL_QP_OP || c->side[1].dev->attr.lead_bytes)
+		assert_int_equal(wc.status, RVCM_STATUS_LOCAL_LENGTH);
 	assert_ptr_equal(wc.qp_ctx, &link.ctx[1]);
 	for (int i = 0; i < 2; i++)
 		assert_int_not_equal(
