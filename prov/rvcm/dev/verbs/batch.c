@@ -80,42 +80,40 @@ static void (*const ex_ops[])(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = ex_fetch_add,
 };
 
-/*
- * As one piece: rxe's library counts no byte of a list. It also wants
- * to see the flag, which ibv_wr_post(3) leaves to the setter.
- */
-static void ex_inline(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
-{
-	uint8_t bytes[RVCM_VERBS_INLINE_MAX];
-	size_t n = 0;
-
-	if (wr->num_sge == 1) {
-		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)wr->sg_list[0].addr,
-				       wr->sg_list[0].length);
-		return;
-	}
-	for (int i = 0; i < wr->num_sge; i++) {
-		memcpy(bytes + n, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
-		n += wr->sg_list[i].length;
-	}
-	ibv_wr_set_inline_data(qp, bytes, n);
-}
-
+/* The flag follows from the setter, but rxe's library does not set it. */
 static void ex_put(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 {
+	const struct ibv_sge *sge = wr->sg_list;
+
 	qp->wr_id = wr->wr_id;
 	qp->wr_flags = wr->send_flags;
 	ex_ops[wr->opcode](qp, wr);
-	if (wr->send_flags & IBV_SEND_INLINE)
-		ex_inline(qp, wr);
+	if (!wr->num_sge)
+		ibv_wr_set_sge_list(qp, 0, NULL);
+	else if (wr->send_flags & IBV_SEND_INLINE)
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)sge->addr, sge->length);
 	else
-		ibv_wr_set_sge_list(qp, (size_t)wr->num_sge, wr->sg_list);
+		ibv_wr_set_sge(qp, sge->lkey, sge->addr, sge->length);
 }
 
+static bool ex_of_one_piece(const struct ibv_send_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		if (wr->num_sge > 1)
+			return false;
+	return true;
+}
+
+/*
+ * Requests of several pieces take the other way (the two may alternate): rxe's library does not
+ * count the bytes of a list of pieces.
+ */
 static int ex_post(struct rvcm_verbs_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp->qp);
 
+	if (RVCM_VERBS_UNLIKELY(!ex_of_one_piece(wr)))
+		return plain_post(qp, wr, bad);
 	*bad = wr;
 	ibv_wr_start(ex);
 	for (; wr; wr = wr->next)
