@@ -187,10 +187,10 @@ struct rvcm_dev_recv {
 };
 
 enum rvcm_dev_wc_flag {
-	RVCM_DEV_WC_IMM = 1u << 0, /* imm is valid */
+	RVCM_DEV_WC_IMM = 1u << 0,       /* imm is valid */
 	RVCM_DEV_WC_SOLICITED = 1u << 1, /* where the device tells: verbs has no word for it */
-	RVCM_DEV_WC_PLACED = 1u << 2, /* RECV: data has the head only, the rest is where rx_place
-					 said */
+	RVCM_DEV_WC_PLACED = 1u << 2,    /* RECV: data has the head only, the rest is where rx_place
+					    said */
 };
 
 /*

@@ -17,7 +17,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 void rvcm_verbs_attach_init(struct rvcm_verbs_qp *qp)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 /* 0, or what a verbs function answered as -errno: siw gives a negative one, others -1 and errno. */
 static int batch_rc(int rc)

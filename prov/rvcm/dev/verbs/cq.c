@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "dev/verbs/data_impl.h"
 #include "dev/verbs/limits.h"
-#include "dev/verbs/verbs_impl.h"
 
 static struct rvcm_verbs_cq *cq_of(struct rvcm_dev_cq *base)
 {

@@ -6,8 +6,8 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "dev/verbs/data_impl.h"
 #include "dev/verbs/limits.h"
-#include "dev/verbs/verbs_impl.h"
 
 /*
  * iWARP places a READ's response as a tagged message, so that an RNIC may want the sink to be

@@ -12,8 +12,8 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "dev/verbs/data_impl.h"
 #include "dev/verbs/limits.h"
-#include "dev/verbs/verbs_impl.h"
 
 #define POOL_ALIGN       64u
 #define POOL_PAGE        4096u

@@ -5,7 +5,7 @@
  * closed. It is the data side that does it, for its calls look at them without a lock; where there
  * is no completion queue nobody polls, and control does.
  */
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 static void reclaim_srqs(struct rvcm_verbs_dev *dev)
 {

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 #define ROOM_SPARE 8u /* how much larger a queue is made that cannot grow later */
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 int rvcm_verbs_rq_init(struct rvcm_verbs_qp *qp)
 {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 #define SQ_SIGNAL_EVERY 32u
 
@@ -58,28 +58,31 @@ static uint64_t sq_send_ops(const struct rvcm_verbs_dev *dev)
 	return ops;
 }
 
+static void sq_attr(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_api,
+		    struct ibv_qp_init_attr_ex *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->send_cq = cq;
+	attr->recv_cq = cq;
+	attr->qp_type = IBV_QPT_RC;
+	attr->comp_mask = IBV_QP_INIT_ATTR_PD;
+	attr->pd = dev->pd;
+	if (!wr_api)
+		return;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	attr->send_ops_flags = sq_send_ops(dev);
+}
+
 /* Is a queue pair to be had that copies so much, made so? Then *bytes is what it really copies. */
 static bool sq_try(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_api,
 		   uint32_t *bytes)
 {
-	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = { .max_send_wr = 2,
-			 .max_recv_wr = 1,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1,
-			 .max_inline_data = *bytes },
-		.qp_type = IBV_QPT_RC,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = dev->pd,
-	};
+	const struct ibv_qp_cap cap = { 2, 1, 1, 1, *bytes };
+	struct ibv_qp_init_attr_ex attr;
 	struct ibv_qp *qp;
 
-	if (wr_api) {
-		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		attr.send_ops_flags = sq_send_ops(dev);
-	}
+	sq_attr(dev, cq, wr_api, &attr);
+	attr.cap = cap;
 	qp = ibv_create_qp_ex(dev->ctx, &attr);
 	if (!qp)
 		return false;
@@ -115,20 +118,10 @@ void rvcm_verbs_sq_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_
 	const struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
 	uint32_t sge_max = qp->attr.sge_max ? qp->attr.sge_max : 1;
 
-	*attr = (struct ibv_qp_init_attr_ex) {
-		.send_cq = qp->cq->cq,
-		.recv_cq = qp->cq->cq,
-		.cap = { .max_send_wr = qp->attr.sq_depth + 1,
-			 .max_send_sge = sge_max,
-			 .max_inline_data = dev->base.attr.inline_bytes_max },
-		.qp_type = IBV_QPT_RC,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = dev->pd,
-	};
-	if (dev->wr_api) {
-		attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		attr->send_ops_flags = sq_send_ops(dev);
-	}
+	sq_attr(dev, qp->cq->cq, dev->wr_api, attr);
+	attr->cap.max_send_wr = qp->attr.sq_depth + 1;
+	attr->cap.max_send_sge = sge_max;
+	attr->cap.max_inline_data = dev->base.attr.inline_bytes_max;
 	if (qp->attr.pool) {
 		attr->srq = rvcm_verbs_pool_srq(qp->attr.pool);
 	} else if (qp->attr.srq) {

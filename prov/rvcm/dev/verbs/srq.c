@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 static struct rvcm_verbs_srq *srq_of(struct rvcm_dev_srq *base)
 {

@@ -143,67 +143,6 @@ struct rvcm_verbs_dev {
 	uint32_t n_qps; /* with an ibv_qp: what an out-of-QPs message says is in use */
 };
 
-/* Whose completion is it? The low bits of the device's wr_id: an error's opcode is not valid. */
-enum rvcm_verbs_kind {
-	RVCM_VERBS_KIND_RX = 0,   /* of a pool: the address of its rvcm_verbs_rx */
-	RVCM_VERBS_KIND_SEND = 1, /* above the bits: its position in the queue pair */
-	RVCM_VERBS_KIND_RECV = 2, /* the queue pair's next posted receive */
-	RVCM_VERBS_KIND_SLOT = 3, /* above the bits: its slot in the shared receive queue */
-};
-
-#define RVCM_VERBS_KIND_BITS 2u
-#define RVCM_VERBS_KIND_MASK 3u
-
-/* A send that was posted and not reported: one per work request, in order. */
-struct rvcm_verbs_send {
-	uint64_t wr_id;
-	uint32_t bytes;
-	uint8_t op;     /* enum rvcm_dev_op; or our own, never reported: */
-	bool signalled; /* the caller wants a completion */
-};
-
-#define RVCM_VERBS_OP_OWN 0xffu
-
-/* How a receive ended: what there is to tell when it is polled. */
-struct rvcm_verbs_got {
-	uint64_t wr_id;
-	uint32_t length;
-	uint32_t imm;
-	uint32_t vendor_err;
-	uint8_t op;     /* enum rvcm_dev_op */
-	uint8_t flags;  /* enum rvcm_dev_wc_flag */
-	uint8_t status; /* enum rvcm_status */
-};
-
-/* A receive that ended and was not reported. */
-struct rvcm_verbs_parked {
-	struct rvcm_list node; /* qp->parked */
-	struct rvcm_verbs_got got;
-	bool pooled; /* an rvcm_verbs_rx's; else a slot's */
-};
-
-/* A receive of a pool: in its shared receive queue, parked, or with the caller. */
-struct rvcm_verbs_rx {
-	struct rvcm_verbs_parked parked;
-	struct rvcm_verbs_pool *pool;
-	struct ibv_recv_wr wr; /* ready to be posted */
-	struct ibv_sge sge;
-};
-
-/* A receive of a shared queue. */
-struct rvcm_verbs_slot {
-	struct rvcm_verbs_parked parked; /* its node: or srq->free */
-	struct rvcm_verbs_srq *srq;
-};
-
-/* What a completion queue keeps room for: one for each pool or shared queue that feeds it. */
-struct rvcm_verbs_feed {
-	struct rvcm_list node; /* cq->feeds */
-	const void *source;
-	uint32_t n_qps;
-	uint32_t room;
-};
-
 struct rvcm_verbs_cq {
 	struct rvcm_dev_cq base;
 	struct rvcm_list node; /* dev->cqs */
@@ -335,50 +274,6 @@ struct rvcm_verbs_mr {
 	bool host;             /* a CPU may read it */
 };
 
-/* A work request in ibv's form. */
-struct rvcm_verbs_work {
-	struct ibv_send_wr wr;
-	struct ibv_sge sge[RVCM_VERBS_SGE_MAX];
-};
-
-struct rvcm_verbs_batch {
-	uint32_t n;
-	struct rvcm_verbs_work work[RVCM_VERBS_BATCH_MAX];
-	uint8_t bytes[]; /* inline_bytes_max for each */
-};
-
-struct rvcm_verbs_srq {
-	struct rvcm_dev_srq base;
-	struct rvcm_list node; /* dev->srqs */
-	struct ibv_srq *srq;   /* NULL: gone */
-	struct rvcm_lock lock; /* of free: control frees what an unattached QP took */
-	uint32_t depth;
-	uint32_t sge_max;
-	struct rvcm_verbs_slot *slots;
-	struct rvcm_list free; /* slots, by parked.node */
-};
-
-/* Buffers that were registered together. */
-struct rvcm_verbs_chunk {
-	struct rvcm_verbs_chunk *next;
-	struct ibv_mr *mr; /* NULL: gone */
-	void *memory;
-	struct rvcm_verbs_rx rx[];
-};
-
-struct rvcm_verbs_pool {
-	struct rvcm_dev_pool base;
-	struct rvcm_list node; /* dev->pools */
-	size_t message_bytes_max;
-	uint32_t count; /* attr's */
-
-	/* Both sides': grow takes the lock, and so does whoever takes srq away. */
-	struct rvcm_lock lock;
-	struct ibv_srq *srq; /* NULL: gone */
-	struct rvcm_verbs_chunk *chunks;
-	uint32_t made; /* receives that there are */
-};
-
 static inline struct rvcm_verbs_dev *rvcm_verbs_dev_of(struct rvcm_dev *base)
 {
 	return (struct rvcm_verbs_dev *)base;
@@ -387,12 +282,6 @@ static inline struct rvcm_verbs_dev *rvcm_verbs_dev_of(struct rvcm_dev *base)
 static inline struct rvcm_verbs_qp *rvcm_verbs_qp_of(struct rvcm_dev_qp *base)
 {
 	return (struct rvcm_verbs_qp *)base;
-}
-
-/* In dev->by_number, and in a cq's. */
-static inline uint64_t rvcm_verbs_number_hash(uint32_t number)
-{
-	return rvcm_hash_mix(number);
 }
 
 /* -- connection side ------------------------------------------------------------------------- */
@@ -498,8 +387,6 @@ void rvcm_verbs_sockaddr_get(const struct sockaddr *sa, struct rvcm_addr *addr);
 int rvcm_verbs_mr_reg(struct rvcm_dev *dev, const struct rvcm_dev_mr_attr *attr,
 		      struct rvcm_dev_mr **mr);
 void rvcm_verbs_mr_dereg(struct rvcm_dev_mr *mr);
-/* Give back what the device has of it. */
-void rvcm_verbs_mr_gone(struct rvcm_verbs_mr *mr);
 
 /* cq.c */
 int rvcm_verbs_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq **cq);
@@ -507,37 +394,9 @@ void rvcm_verbs_cq_close(struct rvcm_dev_cq *cq);
 int rvcm_verbs_cq_poll(struct rvcm_dev_cq *cq, struct rvcm_dev_wc *wc, int n);
 int rvcm_verbs_cq_arm(struct rvcm_dev_cq *cq, bool solicited_only);
 int rvcm_verbs_cq_fd(struct rvcm_dev_cq *cq);
-
 /* Have cq_fd readable and the next poll look at what was asked, or at a device that is gone. Any
    thread. */
 void rvcm_verbs_cq_kick(struct rvcm_verbs_cq *cq);
-void rvcm_verbs_cq_attach(struct rvcm_verbs_qp *qp);
-void rvcm_verbs_cq_detach(struct rvcm_verbs_qp *qp);
-/* Take all that the device has completed: it waits with its QPs. */
-void rvcm_verbs_cq_drain(struct rvcm_verbs_cq *cq);
-/* Of all queues, and of closed QPs nothing waits any more: before what feeds them is closed. */
-void rvcm_verbs_cq_purge(struct rvcm_verbs_dev *dev);
-/* The QP has something to report. */
-void rvcm_verbs_cq_ready(struct rvcm_verbs_qp *qp);
-
-/* Give back what the device has of it; data. */
-void rvcm_verbs_cq_gone(struct rvcm_verbs_cq *cq);
-
-/*
- * room.c: for what a QP may have outstanding, and its share of its pool or shared queue. Control.
- * -ENOSPC: the completion queue cannot hold the receives. size: what to make one of that is to have
- * this depth.
- */
-uint32_t rvcm_verbs_room_size(const struct rvcm_verbs_dev *dev, uint32_t depth);
-int rvcm_verbs_room_reserve(struct rvcm_verbs_qp *qp);
-void rvcm_verbs_room_release(struct rvcm_verbs_qp *qp);
-
-/* wc.c: ibv's completions as dev.h's. */
-enum rvcm_status rvcm_verbs_wc_status(enum ibv_wc_status status);
-/* All of got but its wr_id, from a receive's completion; and back out of it. */
-void rvcm_verbs_wc_got(struct rvcm_verbs_got *got, const struct ibv_wc *wc);
-void rvcm_verbs_wc_fill(const struct rvcm_verbs_qp *qp, const struct rvcm_verbs_got *got,
-			struct rvcm_dev_wc *wc);
 
 /* pool.c */
 int rvcm_verbs_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
@@ -545,73 +404,23 @@ int rvcm_verbs_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *
 void rvcm_verbs_pool_close(struct rvcm_dev_pool *pool);
 int rvcm_verbs_pool_grow(struct rvcm_dev_pool *pool, uint32_t count);
 void rvcm_verbs_pool_release(struct rvcm_dev_pool *pool, void *rx);
-/* As release; any thread. */
-void rvcm_verbs_pool_return(struct rvcm_verbs_rx *rx);
-/* Give back what the device has of it; data. */
-void rvcm_verbs_pool_gone(struct rvcm_verbs_pool *pool);
-struct ibv_srq *rvcm_verbs_pool_srq(struct rvcm_dev_pool *pool);
-
 /* srq.c, rq.c */
 int rvcm_verbs_srq_open(struct rvcm_dev *dev, uint32_t depth, uint32_t sge_max,
 			struct rvcm_dev_srq **srq);
 void rvcm_verbs_srq_close(struct rvcm_dev_srq *srq);
 int rvcm_verbs_srq_post(struct rvcm_dev_srq *srq, const struct rvcm_dev_recv *recv);
-/* The slot may be used again; any thread. */
-void rvcm_verbs_srq_free(struct rvcm_verbs_slot *slot);
-/* Give back what the device has of it; data. */
-void rvcm_verbs_srq_gone(struct rvcm_verbs_srq *srq);
-int rvcm_verbs_rq_init(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_rq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_recv *recv);
-/* The pieces of a receive, at most sge_max; returns how many, or a negative errno. */
-int rvcm_verbs_rq_sges(const struct rvcm_dev *dev, const struct rvcm_dev_recv *recv,
-		       uint32_t sge_max, struct ibv_sge *sge);
-/* A receive ended. */
-void rvcm_verbs_rq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc);
-/* What has not ended never will: flushed. */
-void rvcm_verbs_rq_abort(struct rvcm_verbs_qp *qp);
-/* Report at most n; returns how many. */
-int rvcm_verbs_rq_report(struct rvcm_verbs_qp *qp, struct rvcm_dev_wc *wc, int n);
 
 /*
- * sq.c. attr: what the ibv_qp is to be made with, its queues included. init: it is there, with what
- * cap says. fini: without it, too. probe: sets base.attr.inline_bytes_max and wr_api, once ctx and
- * pd are there.
+ * sq.c. attr: what the ibv_qp is to be made with, its queues included. probe: sets wr_api,
+ * cq_resizes and base.attr.inline_bytes_max, once ctx and pd are there.
  */
 int rvcm_verbs_sq_probe(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_sq_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr);
-int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap);
-void rvcm_verbs_sq_fini(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
 int rvcm_verbs_sq_flush(struct rvcm_dev_qp *qp);
 /* Control, under qp->lock, attached, closing set: have the data side tell DRAINED. */
 void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp);
-/* Why the queue pair fails, if it is known to be the first cause (a flush is none): tells FAILED.
- */
-void rvcm_verbs_sq_blame(struct rvcm_verbs_qp *qp, enum rvcm_status status, uint32_t vendor_err);
-/* The data side's answer to it. */
-void rvcm_verbs_sq_finish_now(struct rvcm_verbs_qp *qp);
-/* The device says how one ended, and with it those before. */
-void rvcm_verbs_sq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc);
-void rvcm_verbs_sq_abort(struct rvcm_verbs_qp *qp);
-int rvcm_verbs_sq_report(struct rvcm_verbs_qp *qp, struct rvcm_dev_wc *wc, int n);
-
-/* batch.c: how work requests are handed to the device, a list of them behind one doorbell. */
-struct rvcm_verbs_poster {
-	/* 0, or a negative errno and the first that the device did not take. */
-	int (*post)(struct rvcm_verbs_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-};
-
-extern const struct rvcm_verbs_poster rvcm_verbs_batch_plain; /* ibv_post_send(3) */
-extern const struct rvcm_verbs_poster rvcm_verbs_batch_ex;    /* ibv_wr_post(3) */
-
-/* False: no memory for a batch. */
-bool rvcm_verbs_batch_open(struct rvcm_verbs_qp *qp);
-/* Where the next is to be built; add: it is. True: the batch is full. */
-struct rvcm_verbs_work *rvcm_verbs_batch_next(struct rvcm_verbs_qp *qp);
-bool rvcm_verbs_batch_add(struct rvcm_verbs_qp *qp);
-/* Post all that waits. */
-int rvcm_verbs_batch_post(struct rvcm_verbs_qp *qp);
-
 /*
  * attach.c. init: of what the data side has in a QP, before there is an ibv_qp. made: there is one,
  * number and qp are set; unmake takes it away. close: control is through with the QP, its ibv_qp
@@ -621,12 +430,8 @@ int rvcm_verbs_batch_post(struct rvcm_verbs_qp *qp);
 void rvcm_verbs_attach_init(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_attach_made(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap);
 void rvcm_verbs_attach_close(struct rvcm_verbs_qp *qp);
-void rvcm_verbs_attach_put(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_attach(struct rvcm_dev_qp *qp);
 void rvcm_verbs_attach_end(struct rvcm_dev_qp *qp);
-/* What it has parked is not reported: its receives are used again. */
-void rvcm_verbs_attach_discard(struct rvcm_verbs_qp *qp);
-
 /*
  * reclaim.c: what the data side has of a device that is gone is given back, once n_qps is 0; then
  * data_gone is set, and control woken. ask: control, when the device goes and whenever it has made

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "dev/verbs/verbs_impl.h"
+#include "dev/verbs/data_impl.h"
 
 /*
  * ibv_poll_cq(3) and IBTA volume 1, 11.6.2. What reliable connections cannot report (EE contexts,
