@@ -101,6 +101,11 @@ void contract_settle(struct contract *c)
 	while (contract_pump(c));
 }
 
+bool contract_keeps(const struct contract *c, uint32_t promise)
+{
+	return !(c->target->lacks & promise);
+}
+
 static bool is_step(enum rvcm_dev_event_type type)
 {
 	return type == RVCM_DEV_EVENT_ADDR_RESOLVED || type == RVCM_DEV_EVENT_ROUTE_RESOLVED;
@@ -155,6 +160,20 @@ const struct contract_event *contract_event(struct contract *c, int side, const 
 	assert_int_equal(event->ev.type, type);
 	event->taken = true;
 	return event;
+}
+
+void contract_failed(struct contract *c, int side, const void *ctx, enum rvcm_status status,
+		     uint32_t promise)
+{
+	const struct contract_event *event =
+		contract_event(c, side, ctx, RVCM_DEV_EVENT_DISCONNECTED);
+
+	if (!contract_keeps(c, promise))
+		return;
+	if (status == RVCM_STATUS_OK)
+		assert_int_not_equal(event->ev.status, RVCM_STATUS_OK);
+	else
+		assert_int_equal(event->ev.status, status);
 }
 
 size_t contract_count(const struct contract *c, int side, const void *ctx,
@@ -267,6 +286,8 @@ static const struct contract_list *const lists[] = { &contract_life_tests,   &co
 						     &contract_wake_tests,   &contract_many_tests,
 						     &contract_threads_tests };
 
+#define PROMISES (CONTRACT_WAITS | CONTRACT_COUNTS | CONTRACT_TELLS | CONTRACT_RIGHTS)
+
 static bool fits(const struct contract_test *test, const struct contract_target *target,
 		 uint32_t caps)
 {
@@ -285,6 +306,7 @@ static uint32_t caps_of(const struct contract_target *target)
 		exit(1);
 	}
 	caps = dev[0]->attr.caps & dev[1]->attr.caps;
+	caps |= PROMISES & ~target->lacks;
 	dev[0]->ops->close(dev[0]);
 	dev[1]->ops->close(dev[1]);
 	target->close(ctx);

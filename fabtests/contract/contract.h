@@ -25,6 +25,15 @@
 
 struct contract;
 
+/*
+ * What dev.h promises and a NIC's hardware (or kernel) may not keep; beside enum rvcm_dev_cap in
+ * what a test needs.
+ */
+#define CONTRACT_WAITS  (1u << 28) /* a message that finds no receive waits for one */
+#define CONTRACT_COUNTS (1u << 29) /* ... as long as the receiver says */
+#define CONTRACT_TELLS  (1u << 30) /* each side of a connection that failed is told why */
+#define CONTRACT_RIGHTS (1u << 31) /* a READ needs the right to read */
+
 struct contract_target {
 	const char *name;
 	/* Open both devices; 0 or a negative errno. ctx is the target's for this test. */
@@ -37,6 +46,7 @@ struct contract_target {
 	void (*settle)(struct contract *c);
 	uint64_t (*now_ns)(struct contract *c);
 	bool real;       /* threads and fds work */
+	uint32_t lacks;  /* of the above */
 	const void *arg; /* the target's */
 };
 
@@ -145,6 +155,9 @@ size_t contract_pump(struct contract *c);
 /* Let everything arrive, then fail if there is an untaken event or completion. */
 void contract_quiet(struct contract *c);
 
+/* Does the target keep this promise? */
+bool contract_keeps(const struct contract *c, uint32_t promise);
+
 /* Let everything arrive. */
 void contract_settle(struct contract *c);
 
@@ -154,6 +167,12 @@ const struct contract_event *contract_event(struct contract *c, int side, const 
 					    enum rvcm_dev_event_type type);
 /* The next event with this ctx, of any type but the two. */
 const struct contract_event *contract_any_event(struct contract *c, int side, const void *ctx);
+/*
+ * DISCONNECTED must be next, with this status; OK stands for any error. Where the target does not
+ * keep the promise the status may be another.
+ */
+void contract_failed(struct contract *c, int side, const void *ctx, enum rvcm_status status,
+		     uint32_t promise);
 /* How many such events there were so far, taken or not. */
 size_t contract_count(const struct contract *c, int side, const void *ctx,
 		      enum rvcm_dev_event_type type);

@@ -130,9 +130,7 @@ static void too_long_for(struct contract *c, const struct contract_link_conf *co
 		assert_int_equal(wc.status, RVCM_STATUS_LOCAL_LENGTH);
 	assert_ptr_equal(wc.qp_ctx, &link.ctx[1]);
 	for (int i = 0; i < 2; i++)
-		assert_int_not_equal(
-			contract_event(c, i, &link.ctx[i], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
-			RVCM_STATUS_OK);
+		contract_failed(c, i, &link.ctx[i], RVCM_STATUS_OK, CONTRACT_TELLS);
 	wc = contract_wc(c, 0);
 	assert_int_equal(wc.wr_id, 2);
 	if (c->side[0].dev->attr.caps & RVCM_DEV_CAP_PLACED)
@@ -253,9 +251,8 @@ static void no_receive_for_so_long(struct contract *c, uint64_t rnr_timeout_ns)
 	for (uint32_t i = 0; i < 6; i++)
 		contract_send(c, link.qp[0], &out, 0, 100, i);
 	for (int i = 0; i < 2; i++)
-		assert_int_not_equal(
-			contract_event(c, i, &link.ctx[i], RVCM_DEV_EVENT_DISCONNECTED)->ev.status,
-			RVCM_STATUS_OK);
+		contract_failed(c, i, &link.ctx[i], RVCM_STATUS_OK,
+				i ? CONTRACT_COUNTS : CONTRACT_TELLS);
 	contract_detach(c, link.qp[0]);
 	contract_check_flushed(c, 0, 6, link.qp[0]->caps & RVCM_DEV_CAP_PLACED);
 	contract_wc_ok(c, 1, 9, RVCM_DEV_OP_RECV);
@@ -403,12 +400,12 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(a_message_too_long_fails_at_both_sides),
 	CONTRACT_TEST_CAPS(a_message_too_long_for_a_shared_buffer, RVCM_DEV_CAP_SRQ),
 	CONTRACT_TEST(a_full_receive_queue_says_so),
-	CONTRACT_TEST(messages_wait_for_a_receive),
-	CONTRACT_TEST_CAPS(a_read_passes_messages_that_wait, RVCM_DEV_CAP_READ),
+	CONTRACT_TEST_CAPS(messages_wait_for_a_receive, CONTRACT_WAITS),
+	CONTRACT_TEST_CAPS(a_read_passes_messages_that_wait, RVCM_DEV_CAP_READ | CONTRACT_WAITS),
 	CONTRACT_TEST(no_receive_for_too_long_ends_the_connection),
 	CONTRACT_TEST(no_patience_ends_the_connection_at_once),
-	CONTRACT_TEST(the_receivers_patience_counts),
-	CONTRACT_TEST(a_message_may_wait_for_ever),
+	CONTRACT_TEST_CAPS(the_receivers_patience_counts, CONTRACT_WAITS | CONTRACT_COUNTS),
+	CONTRACT_TEST_CAPS(a_message_may_wait_for_ever, CONTRACT_WAITS),
 	CONTRACT_TEST(detach_flushes_posted_receives),
 	CONTRACT_TEST_CAPS(shared_buffers_serve_several_connections, RVCM_DEV_CAP_SRQ),
 	CONTRACT_TEST_LACK(no_shared_queue_where_there_is_none, RVCM_DEV_CAP_SRQ),

@@ -56,6 +56,18 @@ static const struct rvcm_dev_attr *find(const struct rvcm_dev_attr *attrs, int n
 	exit(1);
 }
 
+/*
+ * A sender counts how often it found no receive, and the receiver knows nothing of it. iWARP has
+ * nothing of the kind, and the kernel's siw keeps to itself what a TERMINATE says, and asks for no
+ * right before it answers a READ.
+ */
+static uint32_t lacks(const struct rvcm_dev_attr *attr)
+{
+	return attr->caps & RVCM_DEV_CAP_PLACED
+		       ? CONTRACT_COUNTS
+		       : CONTRACT_COUNTS | CONTRACT_WAITS | CONTRACT_TELLS | CONTRACT_RIGHTS;
+}
+
 /* An argument is a pattern of the tests to be run. */
 int main(int argc, char **argv)
 {
@@ -86,6 +98,7 @@ int main(int argc, char **argv)
 			.settle = contract_real_settle,
 			.now_ns = contract_real_now_ns,
 			.real = true,
+			.lacks = lacks(find(attrs, n, name)),
 			.arg = find(attrs, n, name),
 		};
 	return contract_main("contract_verbs", targets, n_targets);

@@ -254,7 +254,7 @@ struct rvcm_dev_qp_attr {
 	 * mode: none is posted; pool mode: the pool is exhausted) before this QP fails, with
 	 * NO_RECEIVE here and RNR_EXCEEDED at the sender: 0 = not at all, UINT64_MAX = it waits for
 	 * ever. The receiver's value counts. (An IB NIC lets the sender count: give both sides the
-	 * same.)
+	 * same. One for iWARP may end the connection at once, whatever the value.)
 	 */
 	uint64_t rnr_timeout_ns;
 	void *ctx; /* given back in events and completions */
