@@ -24,6 +24,21 @@ int rvcm_verbs_rq_init(struct rvcm_verbs_qp *qp)
 	return 0;
 }
 
+static bool rq_piece(const struct rvcm_dev *dev, const struct rvcm_dev_sge *from,
+		     struct ibv_sge *sge)
+{
+	if (!from->mr || from->mr->dev != dev || from->length > UINT32_MAX)
+		return false;
+	sge->addr = (uintptr_t)from->addr;
+	sge->length = (uint32_t)from->length;
+	sge->lkey = from->mr->lkey;
+	return true;
+}
+
+/*
+ * Without the empty ones, as for sends; but an empty one that is registered is better than none:
+ * siw refuses a receive of no pieces.
+ */
 int rvcm_verbs_rq_sges(const struct rvcm_dev *dev, const struct rvcm_dev_recv *recv,
 		       uint32_t sge_max, struct ibv_sge *sge)
 {
@@ -31,18 +46,10 @@ int rvcm_verbs_rq_sges(const struct rvcm_dev *dev, const struct rvcm_dev_recv *r
 
 	if (recv->n_sge > sge_max)
 		return -EINVAL;
-	for (uint32_t i = 0; i < recv->n_sge; i++) {
-		const struct rvcm_dev_sge *from = &recv->sge[i];
-
-		if (!from->length)
-			continue;
-		if (!from->mr || from->mr->dev != dev || from->length > UINT32_MAX)
+	for (uint32_t i = 0; i < recv->n_sge; i++)
+		if (recv->sge[i].length && !rq_piece(dev, &recv->sge[i], &sge[n++]))
 			return -EINVAL;
-		sge[n].addr = (uintptr_t)from->addr;
-		sge[n].length = (uint32_t)from->length;
-		sge[n++].lkey = from->mr->lkey;
-	}
-	return n;
+	return n || !recv->n_sge ? n : rq_piece(dev, &recv->sge[0], &sge[0]);
 }
 
 static int rq_push(struct rvcm_verbs_qp *qp, const struct rvcm_dev_recv *recv)
