@@ -32,20 +32,39 @@ static void handle_end(struct rvcm_verbs_qp *qp, const struct handle *h)
 	rvcm_verbs_end_attempt(qp, &h->verdict);
 }
 
+/* What an errno of a step says; the last row is for all others. siw connects within rdma_connect. */
+static const struct {
+	int err;
+	enum rdma_cm_event_type event;
+} handle_steps[] = {
+	{ ECONNREFUSED, RDMA_CM_EVENT_REJECTED },    { ECONNRESET, RDMA_CM_EVENT_REJECTED },
+	{ ETIMEDOUT, RDMA_CM_EVENT_UNREACHABLE },    { EHOSTUNREACH, RDMA_CM_EVENT_UNREACHABLE },
+	{ ENETUNREACH, RDMA_CM_EVENT_UNREACHABLE },  { 0, RDMA_CM_EVENT_CONNECT_ERROR },
+};
+
+/* err: positive. */
+static void handle_step_failed(struct rvcm_verbs_qp *qp, bool addr, int err)
+{
+	struct rvcm_verbs_said said = { .status = -err, .opener = true };
+	struct rvcm_verbs_verdict verdict;
+	size_t i = 0;
+
+	while (handle_steps[i].err && handle_steps[i].err != err)
+		i++;
+	said.event = addr ? RDMA_CM_EVENT_ROUTE_ERROR : handle_steps[i].event;
+	(void)rvcm_verbs_verdict(&said, &verdict); /* it knows these */
+	qp->end_bytes = 0;
+	rvcm_verbs_end_attempt(qp, &verdict);
+}
+
 /* Its address is known, or its route: the next step. */
 static bool handle_step(struct rvcm_verbs_qp *qp, const struct handle *h, struct rvcm_dev_event *ev)
 {
 	bool addr = h->said.event == RDMA_CM_EVENT_ADDR_RESOLVED;
-	struct rvcm_verbs_verdict failed = {
-		.type = addr ? RVCM_DEV_EVENT_ROUTE_ERROR : RVCM_DEV_EVENT_CONNECT_ERROR,
-		.status = addr ? RVCM_STATUS_UNREACHABLE : RVCM_STATUS_CONNECTION_LOST
-	};
 	int rc = addr ? rvcm_verbs_dial_route(qp) : rvcm_verbs_dial_request(qp);
 
-	if (rc) {
-		failed.err = -rc;
-		rvcm_verbs_end_attempt(qp, &failed);
-	}
+	if (rc)
+		handle_step_failed(qp, addr, -rc);
 	ev->type = h->verdict.type;
 	ev->ctx = qp->base.ctx;
 	return true;

@@ -20,6 +20,9 @@
 /* IBTA volume 1, 12.7.11 and A10: what is left of CM's private data behind the IP CM header. */
 #define LIMITS_IB_PRIVATE_BYTES 56u
 
+/* siw takes 256 in all, with the 4 of RFC 6581's IRD and ORD. */
+#define LIMITS_IWARP_PRIVATE_BYTES 252u
+
 const char *rvcm_verbs_limit_text(int err, char *buf)
 {
 	struct rlimit limit = { 0 };
@@ -99,7 +102,7 @@ void rvcm_verbs_limits_attr(struct rvcm_dev_attr *attr, const struct ibv_device_
 	uint32_t wrs = limit_of(device->max_qp_wr, LIMITS_SQ_MAX + 1);
 
 	attr->caps = limits_caps(device, iwarp);
-	attr->private_data_bytes = iwarp ? RVCM_VERBS_PRIVATE_BYTES_MAX : LIMITS_IB_PRIVATE_BYTES;
+	attr->private_data_bytes = iwarp ? LIMITS_IWARP_PRIVATE_BYTES : LIMITS_IB_PRIVATE_BYTES;
 	attr->sge_max = limit_of(device->max_sge, RVCM_VERBS_SGE_MAX);
 	attr->inline_bytes_max = inline_bytes;
 	attr->sq_depth_max = wrs > 1 ? wrs - 1 : 1; /* one is our own: attach.c */

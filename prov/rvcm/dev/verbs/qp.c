@@ -64,6 +64,7 @@ static int qp_make(struct rvcm_verbs_qp *qp, struct rvcm_verbs_dev *dev)
 	int rc;
 
 	rvcm_verbs_sq_attr(qp, &attr);
+	attr.qp_context = qp; /* async.c looks at it */
 	qp->qp = ibv_create_qp_ex(dev->ctx, &attr);
 	if (!qp->qp)
 		return qp_refused(dev, errno);
