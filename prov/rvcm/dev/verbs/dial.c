@@ -19,8 +19,7 @@ static void dial_timeout(struct rvcm_timer *timer, uint64_t now_ns)
 
 	(void)now_ns;
 	rvcm_verbs_end_attempt(qp, &verdict);
-	rdma_destroy_id(qp->id); /* what comes from the peer from now on is refused */
-	qp->id = NULL;
+	rvcm_verbs_orphan(qp); /* what comes from the peer from now on is refused */
 }
 
 void rvcm_verbs_dial_watch(struct rvcm_verbs_qp *qp)
@@ -137,5 +136,8 @@ int rvcm_verbs_dial_request(struct rvcm_verbs_qp *qp)
 	rvcm_verbs_dial_param(qp, &param);
 	param.private_data = qp->private_data;
 	param.private_data_len = qp->private_bytes;
-	return rdma_connect(qp->id, &param) ? -errno : 0;
+	if (rdma_connect(qp->id, &param))
+		return -errno;
+	qp->unanswered = true;
+	return 0;
 }

@@ -225,9 +225,7 @@ static void end_abandon(struct rvcm_verbs_qp *qp)
 	rvcm_list_del(&qp->end_node);
 	qp->end_reported = true;
 	rvcm_verbs_qp_advance(qp, RVCM_DEV_QP_ERROR);
-	if (qp->id)
-		rdma_destroy_id(qp->id);
-	qp->id = NULL;
+	rvcm_verbs_orphan(qp);
 }
 
 int rvcm_verbs_qp_disconnect(struct rvcm_dev_qp *base)

@@ -102,6 +102,8 @@ static bool handle_qp(struct rvcm_verbs_dev *dev, const struct handle *h, struct
 	struct rvcm_verbs_qp *qp = rvcm_container_of(h->src, struct rvcm_verbs_qp, src);
 	bool connecting = rvcm_verbs_qp_state(&qp->base) == RVCM_DEV_QP_CONNECTING;
 
+	if (h->said.event > RDMA_CM_EVENT_CONNECT_REQUEST) /* those before are no answer */
+		qp->unanswered = false;
 	switch (h->said.event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
@@ -153,7 +155,9 @@ static bool handle_dispatch(struct rvcm_verbs_dev *dev, const struct handle *h,
 		return handle_request(dev, h, ev);
 	if (h->src->kind == RVCM_VERBS_SRC_QP)
 		return handle_qp(dev, h, ev);
-	if (h->said.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+	if (h->src->kind == RVCM_VERBS_SRC_ORPHAN)
+		rvcm_verbs_orphan_event(dev, h->src, h->said.event);
+	else if (h->said.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		rvcm_verbs_gone_begin(dev);
 	else if (h->said.event == RDMA_CM_EVENT_ADDR_CHANGE)
 		rvcm_verbs_event_device(dev, RVCM_DEV_EVENT_ADDR_CHANGE);

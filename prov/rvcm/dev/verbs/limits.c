@@ -20,8 +20,8 @@
 /* IBTA volume 1, 12.7.11 and A10: what is left of CM's private data behind the IP CM header. */
 #define LIMITS_IB_PRIVATE_BYTES 56u
 
-/* siw takes 256 in all, with the 4 of RFC 6581's IRD and ORD. */
-#define LIMITS_IWARP_PRIVATE_BYTES 252u
+/* siw counts them, with the 4 bytes of RFC 6581's IRD and ORD, in 8 bits. */
+#define LIMITS_IWARP_PRIVATE_BYTES 251u
 
 const char *rvcm_verbs_limit_text(int err, char *buf)
 {

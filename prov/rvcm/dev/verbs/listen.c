@@ -150,6 +150,7 @@ int rvcm_verbs_listen_accept(struct rvcm_dev_req *req, struct rvcm_dev_qp *base,
 	}
 	req->id->context = &qp->src;
 	req->id = NULL;
+	qp->unanswered = true;
 	rvcm_verbs_qp_advance(qp, RVCM_DEV_QP_CONNECTING);
 	rvcm_verbs_dial_watch(qp);
 out:

@@ -101,7 +101,7 @@ int rvcm_verbs_qp_open(struct rvcm_dev *base, const struct rvcm_dev_qp_attr *att
 	return 0;
 }
 
-void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp)
+struct ibv_qp *rvcm_verbs_qp_take(struct rvcm_verbs_qp *qp)
 {
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
 	struct ibv_qp *gone;
@@ -114,6 +114,14 @@ void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp)
 	if (gone)
 		rvcm_hash_del(&dev->by_number, &qp->by_number);
 	rvcm_lock_release(&dev->lock);
+	return gone;
+}
+
+void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp)
+{
+	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
+	struct ibv_qp *gone = rvcm_verbs_qp_take(qp);
+
 	if (!gone)
 		return;
 	(void)ibv_destroy_qp(gone); /* fails when the device is gone, and it with it */
@@ -135,9 +143,11 @@ void rvcm_verbs_qp_close(struct rvcm_dev_qp *base)
 	rvcm_list_del(&qp->all_node);
 	if (qp->id && qp->was_established && !qp->hung_up)
 		(void)rdma_disconnect(qp->id);
+	if (qp->unanswered)
+		rvcm_verbs_orphan(qp);
+	rvcm_verbs_orphan_close(qp);
 	rvcm_verbs_qp_unmake(qp);
-	if (qp->id)
-		rdma_destroy_id(qp->id);
+	rvcm_verbs_orphan(qp);
 	rvcm_lock_acquire(&dev->lock);
 	rvcm_list_del(&qp->mail);
 	rvcm_lock_release(&dev->lock);

@@ -155,6 +155,8 @@ void rvcm_verbs_release(struct rvcm_verbs_dev *dev)
 {
 	struct ibv_context **list;
 
+	if (!rvcm_list_empty(&dev->orphans)) /* see orphan.c */
+		return;
 	if (dev->pd)
 		(void)ibv_dealloc_pd(dev->pd); /* fails only for what is left of it: leaked */
 	dev->pd = NULL;
@@ -180,8 +182,9 @@ static void verbs_close(struct rvcm_dev *base)
 	while (!rvcm_list_empty(&dev->reqs))
 		rvcm_verbs_listen_req_free(
 			rvcm_list_entry(rvcm_list_first(&dev->reqs), struct rvcm_dev_req, node));
+	rvcm_verbs_orphan_settle(dev);
 	rvcm_verbs_release(dev);
-	if (dev->channel)
+	if (dev->channel && rvcm_list_empty(&dev->orphans))
 		rdma_destroy_event_channel(dev->channel);
 	verbs_close_fds(dev);
 	rvcm_timer_queue_fini(&dev->timers);
@@ -251,6 +254,7 @@ static void verbs_init(struct rvcm_verbs_dev *dev, const struct rvcm_dev_attr *a
 	rvcm_list_init(&dev->listeners);
 	rvcm_list_init(&dev->reqs);
 	rvcm_list_init(&dev->qps);
+	rvcm_list_init(&dev->orphans);
 	rvcm_list_init(&dev->mail);
 	rvcm_list_init(&dev->mrs);
 	rvcm_list_init(&dev->pools);

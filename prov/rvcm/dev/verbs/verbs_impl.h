@@ -59,6 +59,7 @@ enum rvcm_verbs_src_kind {
 	RVCM_VERBS_SRC_LISTENER,
 	RVCM_VERBS_SRC_REQ,
 	RVCM_VERBS_SRC_QP,
+	RVCM_VERBS_SRC_ORPHAN,
 };
 
 struct rvcm_verbs_src {
@@ -126,6 +127,7 @@ struct rvcm_verbs_dev {
 	struct rvcm_list listeners;
 	struct rvcm_list reqs;
 	struct rvcm_list qps; /* all, by all_node */
+	struct rvcm_list orphans;
 	struct rvcm_timer_queue timers;
 	uint64_t timer_armed_ns;
 
@@ -187,6 +189,7 @@ struct rvcm_verbs_qp {
 	bool end_reported;
 	bool opener;
 	bool hung_up;            /* rdma_disconnect was called */
+	bool unanswered;         /* the peer, or (accepting) the kernel, is to say something yet */
 	enum rvcm_status status; /* why it ends, once known */
 	int err;
 	enum rvcm_status async_status; /* what the device said */
@@ -195,6 +198,7 @@ struct rvcm_verbs_qp {
 	uint8_t end_bytes;                                  /* of private data with it */
 	struct rvcm_list end_node;                          /* dev->ends */
 	struct rvcm_timer timer;                            /* connecting, or ending */
+	struct rvcm_verbs_orphan *orphan;                   /* whose ibv_qp this is: orphan.c */
 	uint8_t private_data[RVCM_VERBS_PRIVATE_BYTES_MAX]; /* connect's, until the route is known
 							     */
 	uint8_t private_bytes;
@@ -364,10 +368,23 @@ enum rvcm_dev_qp_state rvcm_verbs_qp_state(const struct rvcm_dev_qp *qp);
 int rvcm_verbs_qp_disconnect(struct rvcm_dev_qp *qp);
 /* Destroy the ibv_qp: it leaves dev->by_number. By detach (and then by nobody else), or control. */
 void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp);
+/* As unmake, but the ibv_qp is the caller's to be destroyed; NULL: there was none. */
+struct ibv_qp *rvcm_verbs_qp_take(struct rvcm_verbs_qp *qp);
 /* States only go forward: to this one, unless it is there or further. Any thread. */
 void rvcm_verbs_qp_advance(struct rvcm_verbs_qp *qp, enum rvcm_dev_qp_state state);
 /* Any thread: control will look at these news. */
 void rvcm_verbs_qp_tell(struct rvcm_verbs_qp *qp, uint32_t news);
+
+/*
+ * orphan.c: give up a QP's id, if it has one, whatever the peer may do. close: the QP goes, and its
+ * ibv_qp stays with an id that was given up and cannot be destroyed yet. event: something came for
+ * such an id. settle: see whether something did.
+ */
+void rvcm_verbs_orphan(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_orphan_close(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_orphan_settle(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_orphan_event(struct rvcm_verbs_dev *dev, struct rvcm_verbs_src *src,
+			     enum rdma_cm_event_type event);
 
 /* verbs.c: all that the device has of ours. */
 void rvcm_verbs_release(struct rvcm_verbs_dev *dev);
