@@ -49,6 +49,7 @@ struct fake_ibv {
 	uint32_t number_next; /* qp_num of the next queue pair */
 	bool keeps_stale;     /* destroying a queue pair leaves its completions in the queue */
 	bool flushes;         /* a queue pair that goes to error completes all that it has */
+	bool flushes_late;    /* ... when it is destroyed */
 
 	struct ibv_wc wcs[FAKE_IBV_DEPTH]; /* of the one completion queue */
 	uint32_t n_wcs;
