@@ -32,14 +32,15 @@ static void handle_end(struct rvcm_verbs_qp *qp, const struct handle *h)
 	rvcm_verbs_end_attempt(qp, &h->verdict);
 }
 
-/* What an errno of a step says; the last row is for all others. siw connects within rdma_connect. */
+/* What an errno of a step says; the last row is for all others. siw connects within rdma_connect.
+ */
 static const struct {
 	int err;
 	enum rdma_cm_event_type event;
 } handle_steps[] = {
-	{ ECONNREFUSED, RDMA_CM_EVENT_REJECTED },    { ECONNRESET, RDMA_CM_EVENT_REJECTED },
-	{ ETIMEDOUT, RDMA_CM_EVENT_UNREACHABLE },    { EHOSTUNREACH, RDMA_CM_EVENT_UNREACHABLE },
-	{ ENETUNREACH, RDMA_CM_EVENT_UNREACHABLE },  { 0, RDMA_CM_EVENT_CONNECT_ERROR },
+	{ ECONNREFUSED, RDMA_CM_EVENT_REJECTED },   { ECONNRESET, RDMA_CM_EVENT_REJECTED },
+	{ ETIMEDOUT, RDMA_CM_EVENT_UNREACHABLE },   { EHOSTUNREACH, RDMA_CM_EVENT_UNREACHABLE },
+	{ ENETUNREACH, RDMA_CM_EVENT_UNREACHABLE }, { 0, RDMA_CM_EVENT_CONNECT_ERROR },
 };
 
 /* err: positive. */

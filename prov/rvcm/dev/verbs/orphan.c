@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Attempts that were given up. An iWARP id whose request was sent can be destroyed only when the
- * peer has answered, or the kernel has given it up: until then rdma_destroy_id sleeps, and no signal
- * wakes it (linux/drivers/infiniband/core/iwcm.c, destroy_cm_id), and so does the destruction of
- * the QP that belongs to it. A peer that hangs would make us hang. So both are kept until something
- * comes for them, and then ended, whatever it is.
+ * peer has answered, or the kernel has given it up: until then rdma_destroy_id sleeps, and no
+ * signal wakes it (linux/drivers/infiniband/core/iwcm.c, destroy_cm_id), and so does the
+ * destruction of the QP that belongs to it. A peer that hangs would make us hang. So both are kept
+ * until something comes for them, and then ended, whatever it is.
  *
  * A device that is closed before that leaves them, and what they need, to the end of the process:
  * the kernel gives nothing of it back earlier.

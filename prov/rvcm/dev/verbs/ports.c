@@ -129,8 +129,10 @@ static bool ports_attr(struct rdma_cm_id *id, const struct rvcm_addr *addr,
 	(void)rvcm_addr_format(addr, text, sizeof(text));
 	if (ibv_query_device(id->verbs, &device) ||
 	    ibv_query_port(id->verbs, id->port_num, &port)) {
-		rvcm_warn(RVCM_LOG_CORE, "%s: not offered at %s: it does not say what it can do: "
-			  "errno %d", name, text, errno);
+		rvcm_warn(RVCM_LOG_CORE,
+			  "%s: not offered at %s: it does not say what it can do: "
+			  "errno %d",
+			  name, text, errno);
 		return false;
 	}
 	if (port.state != IBV_PORT_ACTIVE) {
