@@ -73,6 +73,11 @@ static void sq_attr(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr
 	attr->send_ops_flags = sq_send_ops(dev);
 }
 
+static uint32_t sq_inline(uint32_t granted, uint32_t most)
+{
+	return granted < most ? granted : most;
+}
+
 /* Is a queue pair to be had that copies so much, made so? Then *bytes is what it really copies. */
 static bool sq_try(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_api,
 		   uint32_t *bytes)
@@ -86,8 +91,7 @@ static bool sq_try(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_
 	qp = ibv_create_qp_ex(dev->ctx, &attr);
 	if (!qp)
 		return false;
-	*bytes = attr.cap.max_inline_data < RVCM_VERBS_INLINE_MAX ? attr.cap.max_inline_data
-								  : RVCM_VERBS_INLINE_MAX;
+	*bytes = sq_inline(attr.cap.max_inline_data, RVCM_VERBS_INLINE_MAX);
 	(void)ibv_destroy_qp(qp);
 	return true;
 }
@@ -148,9 +152,7 @@ int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap)
 		qp->attr.sq_depth / 2 < SQ_SIGNAL_EVERY ? qp->attr.sq_depth / 2 : SQ_SIGNAL_EVERY;
 	if (!qp->signal_every)
 		qp->signal_every = 1;
-	qp->inline_bytes_max = cap->max_inline_data < dev->base.attr.inline_bytes_max
-				       ? cap->max_inline_data
-				       : dev->base.attr.inline_bytes_max;
+	qp->inline_bytes_max = sq_inline(cap->max_inline_data, dev->base.attr.inline_bytes_max);
 	qp->read_sge_max = qp->attr.sge_max;
 	if (dev->iwarp && (uint32_t)dev->limits.max_sge_rd < qp->read_sge_max)
 		qp->read_sge_max = (uint32_t)dev->limits.max_sge_rd;
