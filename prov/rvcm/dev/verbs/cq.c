@@ -67,7 +67,7 @@ static int cq_open_fds(struct rvcm_verbs_cq *cq)
 static int cq_open_queue(struct rvcm_verbs_cq *cq, uint32_t depth)
 {
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(cq->base.dev);
-	char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 	uint32_t size = rvcm_verbs_room_size(dev, depth);
 	int err;
 
@@ -76,7 +76,7 @@ static int cq_open_queue(struct rvcm_verbs_cq *cq, uint32_t depth)
 		return 0;
 	err = errno ? errno : ENOMEM;
 	rvcm_warn(RVCM_LOG_CQ, "%s: no completion queue of %u: %s", dev->base.attr.name, size,
-		  rvcm_verbs_limit_text(err, text));
+		  rvcm_verbs_limits_text(err, text));
 	return -err;
 }
 

@@ -124,7 +124,7 @@ void rvcm_verbs_dial_param(const struct rvcm_verbs_qp *qp, struct rdma_conn_para
 	param->initiator_depth = dev->reads_max;
 	param->flow_control = 1;
 	param->retry_count = dev->tun.retry_count;
-	param->rnr_retry_count = rvcm_verbs_rnr(qp->attr.rnr_timeout_ns).retries;
+	param->rnr_retry_count = rvcm_verbs_limits_rnr(qp->attr.rnr_timeout_ns).retries;
 	param->srq = qp->attr.pool || qp->attr.srq;
 	param->qp_num = qp->number;
 }

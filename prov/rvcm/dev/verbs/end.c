@@ -228,7 +228,7 @@ static void end_abandon(struct rvcm_verbs_qp *qp)
 	rvcm_verbs_orphan(qp);
 }
 
-int rvcm_verbs_qp_disconnect(struct rvcm_dev_qp *base)
+int rvcm_verbs_end_disconnect(struct rvcm_dev_qp *base)
 {
 	struct rvcm_verbs_qp *qp = rvcm_verbs_qp_of(base);
 

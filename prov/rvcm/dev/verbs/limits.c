@@ -23,19 +23,19 @@
 /* siw counts them, with the 4 bytes of RFC 6581's IRD and ORD, in 8 bits. */
 #define LIMITS_IWARP_PRIVATE_BYTES 251u
 
-const char *rvcm_verbs_limit_text(int err, char *buf)
+const char *rvcm_verbs_limits_text(int err, char *buf)
 {
 	struct rlimit limit = { 0 };
 	const char *text = strerrordesc_np(err);
 
 	(void)getrlimit(RLIMIT_MEMLOCK, &limit); /* fails for bad arguments only: getrlimit(2) */
 	if (err == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
-		snprintf(buf, RVCM_VERBS_LIMIT_TEXT_MAX,
+		snprintf(buf, RVCM_VERBS_LIMITS_TEXT_MAX,
 			 "no memory, or too much of it is locked: this process may lock %llu KiB "
 			 "(ulimit -l, RLIMIT_MEMLOCK); raise that, best to unlimited",
 			 (unsigned long long)limit.rlim_cur / 1024);
 	else
-		snprintf(buf, RVCM_VERBS_LIMIT_TEXT_MAX, "%s (errno %d)",
+		snprintf(buf, RVCM_VERBS_LIMITS_TEXT_MAX, "%s (errno %d)",
 			 text ? text : "unknown error", err);
 	return buf;
 }
@@ -51,7 +51,7 @@ static const uint32_t rnr_us[32] = {
 #define RNR_FOR_EVER    7u
 #define RNR_TIMER_QUICK 12u /* 0.64 ms */
 
-struct rvcm_verbs_rnr rvcm_verbs_rnr(uint64_t timeout_ns)
+struct rvcm_verbs_rnr rvcm_verbs_limits_rnr(uint64_t timeout_ns)
 {
 	struct rvcm_verbs_rnr rnr = { .timer = RNR_TIMER_QUICK, .retries = RNR_FOR_EVER };
 	uint64_t us = timeout_ns / 1000;

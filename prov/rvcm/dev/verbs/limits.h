@@ -10,14 +10,14 @@
 
 #include "dev/dev.h"
 
-#define RVCM_VERBS_LIMIT_TEXT_MAX 256
+#define RVCM_VERBS_LIMITS_TEXT_MAX 256
 
 /*
  * Why one more object (a queue pair, a registration, ...) could not be had: err, positive, in
  * words. ENOMEM of one that locks memory, while that is limited, names ulimit -l and its value. buf
- * holds RVCM_VERBS_LIMIT_TEXT_MAX bytes; returns it.
+ * holds RVCM_VERBS_LIMITS_TEXT_MAX bytes; returns it.
  */
-const char *rvcm_verbs_limit_text(int err, char *buf);
+const char *rvcm_verbs_limits_text(int err, char *buf);
 
 /* How long a message that finds no receive is to wait, as an RC QP can say it. */
 struct rvcm_verbs_rnr {
@@ -26,7 +26,7 @@ struct rvcm_verbs_rnr {
 };
 
 /* As long as asked for or a little longer; what is longer than they can say is for ever. */
-struct rvcm_verbs_rnr rvcm_verbs_rnr(uint64_t timeout_ns);
+struct rvcm_verbs_rnr rvcm_verbs_limits_rnr(uint64_t timeout_ns);
 
 /* The sizes of attr, from what the device and its port say. inline_bytes: found by trying. */
 void rvcm_verbs_limits_attr(struct rvcm_dev_attr *attr, const struct ibv_device_attr *device,

@@ -14,7 +14,7 @@
 static void move_choose(const struct rvcm_verbs_qp *qp, struct ibv_qp_attr *attr)
 {
 	const struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
-	struct rvcm_verbs_rnr rnr = rvcm_verbs_rnr(qp->attr.rnr_timeout_ns);
+	struct rvcm_verbs_rnr rnr = rvcm_verbs_limits_rnr(qp->attr.rnr_timeout_ns);
 
 	attr->qp_access_flags = MOVE_ACCESS;
 	if (dev->base.attr.caps & RVCM_DEV_CAP_READ)

@@ -54,7 +54,7 @@ static struct ibv_mr *mr_make(const struct rvcm_verbs_dev *dev, const struct rvc
 static int mr_fill(struct rvcm_verbs_mr *mr, const struct rvcm_dev_mr_attr *attr)
 {
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(mr->base.dev);
-	char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 	int err;
 
 	if (!attr->length)
@@ -68,7 +68,7 @@ static int mr_fill(struct rvcm_verbs_mr *mr, const struct rvcm_dev_mr_attr *attr
 	}
 	err = errno ? errno : ENOMEM;
 	rvcm_info(RVCM_LOG_MR, "%s: %zu bytes cannot be registered: %s", dev->base.attr.name,
-		  attr->length, rvcm_verbs_limit_text(err, text));
+		  attr->length, rvcm_verbs_limits_text(err, text));
 	return -err;
 }
 

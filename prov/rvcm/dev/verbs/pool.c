@@ -53,10 +53,10 @@ int rvcm_verbs_pool_open(struct rvcm_dev *base, const struct rvcm_dev_pool_attr 
 	pool->srq = ibv_create_srq(dev->pd, &init);
 	if (!pool->srq) {
 		int err = errno ? errno : ENOMEM;
-		char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+		char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 
 		rvcm_warn(RVCM_LOG_EP_DATA, "%s: no shared receive queue of %u: %s",
-			  base->attr.name, pool->count, rvcm_verbs_limit_text(err, text));
+			  base->attr.name, pool->count, rvcm_verbs_limits_text(err, text));
 		rvcm_mem_free(pool);
 		return -err;
 	}
@@ -140,7 +140,7 @@ static struct rvcm_verbs_chunk *pool_chunk(struct rvcm_verbs_pool *pool, uint32_
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(pool->base.dev);
 	size_t bytes = (pool_stride(pool) * n + POOL_PAGE - 1) / POOL_PAGE * POOL_PAGE;
 	struct rvcm_verbs_chunk *chunk = rvcm_mem_zalloc(sizeof(*chunk) + n * sizeof(chunk->rx[0]));
-	char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 
 	if (!chunk)
 		return NULL;
@@ -154,7 +154,7 @@ static struct rvcm_verbs_chunk *pool_chunk(struct rvcm_verbs_pool *pool, uint32_
 		return chunk;
 	rvcm_warn(RVCM_LOG_EP_DATA, "%s: %zu bytes for %u more receives (%u so far): %s",
 		  dev->base.attr.name, bytes, n, pool->made,
-		  rvcm_verbs_limit_text(errno ? errno : ENOMEM, text));
+		  rvcm_verbs_limits_text(errno ? errno : ENOMEM, text));
 	pool_chunk_free(chunk);
 	return NULL;
 }

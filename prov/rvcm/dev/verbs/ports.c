@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "dev/verbs/limits.h"
-#include "dev/verbs/names.h"
+#include "dev/verbs/name.h"
 #include "dev/verbs/nic.h"
 #include "dev/verbs/verbs_impl.h"
 
@@ -50,7 +50,7 @@ static bool ports_any(void)
 
 static void ports_no_channel(int err)
 {
-	char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 	const char *hint = "";
 
 	if (err == ENOENT || err == ENODEV || err == ENXIO)
@@ -59,18 +59,18 @@ static void ports_no_channel(int err)
 	else if (err == EACCES || err == EPERM)
 		hint = "; this user must be allowed to read and write it";
 	rvcm_warn(RVCM_LOG_CORE, "verbs: there are RDMA devices, and none can be used: %s: %s%s",
-		  PORTS_CHANNEL, rvcm_verbs_limit_text(err, text), hint);
+		  PORTS_CHANNEL, rvcm_verbs_limits_text(err, text), hint);
 }
 
 /* Can the file of a device be opened at all? rdma_cm does not say. */
 static void ports_no_access(struct ibv_device *device)
 {
-	char path[64 + sizeof(device->dev_name)], text[RVCM_VERBS_LIMIT_TEXT_MAX];
+	char path[64 + sizeof(device->dev_name)], text[RVCM_VERBS_LIMITS_TEXT_MAX];
 
 	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
 	if (access(path, R_OK | W_OK) < 0)
 		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: %s: %s", ibv_get_device_name(device),
-			  path, rvcm_verbs_limit_text(errno, text));
+			  path, rvcm_verbs_limits_text(errno, text));
 	else
 		rvcm_warn(RVCM_LOG_CORE,
 			  "%s: not offered: no address leads to it: give its network interface an "

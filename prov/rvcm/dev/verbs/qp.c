@@ -49,12 +49,12 @@ static void qp_count(struct rvcm_verbs_qp *qp, struct rvcm_verbs_dev *dev)
 
 static int qp_refused(struct rvcm_verbs_dev *dev, int err)
 {
-	char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 
 	rvcm_verbs_complain(dev, RVCM_VERBS_COMPLAINT_QP,
 			    "no queue pair can be had beyond the %u that are in use here (the "
 			    "device claims %d): %s",
-			    dev->n_qps, dev->limits.max_qp, rvcm_verbs_limit_text(err, text));
+			    dev->n_qps, dev->limits.max_qp, rvcm_verbs_limits_text(err, text));
 	return -ENOMEM;
 }
 

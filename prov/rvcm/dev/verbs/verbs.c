@@ -214,7 +214,7 @@ static const struct rvcm_dev_ops verbs_ops = {
 	.connect = rvcm_verbs_dial_connect,
 	.accept = rvcm_verbs_listen_accept,
 	.reject = rvcm_verbs_listen_reject,
-	.disconnect = rvcm_verbs_qp_disconnect,
+	.disconnect = rvcm_verbs_end_disconnect,
 	.mr_reg = rvcm_verbs_mr_reg,
 	.mr_dereg = rvcm_verbs_mr_dereg,
 	.cq_open = rvcm_verbs_cq_open,
@@ -270,7 +270,7 @@ int rvcm_verbs_open(const struct rvcm_dev_attr *attr, const struct rvcm_verbs_tu
 		    struct rvcm_dev **out)
 {
 	struct rvcm_verbs_dev *dev;
-	char text[RVCM_VERBS_LIMIT_TEXT_MAX];
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 	uint64_t seed;
 	int rc = rvcm_rng_secure(&seed, sizeof(seed));
 
@@ -288,7 +288,7 @@ int rvcm_verbs_open(const struct rvcm_dev_attr *attr, const struct rvcm_verbs_tu
 		rc = verbs_open_context(dev);
 	if (rc) {
 		rvcm_warn(RVCM_LOG_CORE, "%s: cannot be opened: %s", attr->name,
-			  rvcm_verbs_limit_text(-rc, text));
+			  rvcm_verbs_limits_text(-rc, text));
 		verbs_close(&dev->base);
 		return rc;
 	}

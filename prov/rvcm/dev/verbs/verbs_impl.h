@@ -324,6 +324,8 @@ void rvcm_verbs_end_disconnected(struct rvcm_verbs_qp *qp,
 				 const struct rvcm_verbs_verdict *verdict);
 void rvcm_verbs_end_news(struct rvcm_verbs_qp *qp, uint32_t news);
 void rvcm_verbs_end_removed(struct rvcm_verbs_qp *qp);
+/* dev.h's disconnect. */
+int rvcm_verbs_end_disconnect(struct rvcm_dev_qp *qp);
 
 /*
  * move.c: the ibv_qp through its states. init: receives may be posted. request: as who accepts.
@@ -365,7 +367,6 @@ int rvcm_verbs_qp_open(struct rvcm_dev *dev, const struct rvcm_dev_qp_attr *attr
 		       struct rvcm_dev_qp **qp);
 void rvcm_verbs_qp_close(struct rvcm_dev_qp *qp);
 enum rvcm_dev_qp_state rvcm_verbs_qp_state(const struct rvcm_dev_qp *qp);
-int rvcm_verbs_qp_disconnect(struct rvcm_dev_qp *qp);
 /* Destroy the ibv_qp: it leaves dev->by_number. By detach (and then by nobody else), or control. */
 void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp);
 /* As unmake, but the ibv_qp is the caller's to be destroyed; NULL: there was none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dev/verbs/names.h"
+#include "dev/verbs/name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What devices are called, and their order. Pure. */
-#ifndef RVCM_DEV_VERBS_NAMES_H
-#define RVCM_DEV_VERBS_NAMES_H
+#ifndef RVCM_DEV_VERBS_NAME_H
+#define RVCM_DEV_VERBS_NAME_H
 
 #include "dev/dev.h"
 
