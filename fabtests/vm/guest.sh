@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 build=$1
 shift
 devices=${VM_DEVICES:-soft-dummy0}
+export FABTEST_GUEST=1 # this machine's settings are the tests' own
 # shellcheck source=fabtests/vm/tap.sh
 . "$here/tap.sh"
 # shellcheck source=fabtests/vm/part_soft.sh

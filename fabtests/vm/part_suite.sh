@@ -6,8 +6,8 @@
 # it again with no more "${locked[@]}" memory than Debian allows.
 
 # Both sides of all of them are processes of this guest on one device.
-conf_programs="conf_auto conf_av conf_cq conf_end conf_getinfo conf_many conf_match conf_mix conf_msg conf_multi conf_name
-	conf_probe conf_proc conf_source conf_thread conf_wait"
+conf_programs="conf_auto conf_av conf_cq conf_end conf_getinfo conf_many conf_match conf_mix conf_mr conf_msg conf_multi conf_name
+	conf_probe conf_proc conf_source conf_stale conf_thread conf_wait"
 
 part_contract() {
 	suite "" env CONTRACT_DEVICES="$devices" CMOCKA_MESSAGE_OUTPUT=TAP "$build/fabtests/contract/contract_verbs"

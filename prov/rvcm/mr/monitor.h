@@ -4,22 +4,25 @@
  * the caches, of which there may be many.
  *
  * The watcher is a thread of its own, on which whoever unmaps memory waits: so it allocates nothing
- * and takes no lock but the monitor's, under which nobody frees, unmaps or waits. It only
- * writes down what it has learnt, and wakes who wants that. The caches read it when they are asked
- * next, in the thread that asks, each at its own pace:
+ * and waits for nobody. Not even for a lock that is held for an instant only: who holds it may be
+ * interrupted just then, by a signal handler that unmaps, or by a garbage collector that stops all
+ * threads and then unmaps. It only writes down what it has learnt, and wakes who wants that. The
+ * caches read it when they are asked next, in the thread that asks, each at its own pace:
  *
  *   watcher   begin (seq becomes odd), read the events, note each, end (seq is even again, and two
  *             more for each event)
  *   cache     before it trusts what it holds: is seq what it was when I had read everything? If
- *             not, take the rest, under the lock, which waits for the watcher if it has just begun
+ *             not, take the rest, and wait for the watcher if it has just begun
  *
  * Why none is missed. The watcher makes seq odd before it reads an event, and who unmapped goes on
  * only when the event has been read. So what he does next, and whoever he tells, sees seq odd, or
  * moved on, and never what the cache has seen: the store of seq is released, the load of it is
  * acquired, and the kernel's wake-up of who unmapped lies between the two.
  *
- * The notes are a ring. A cache that is behind by more than the ring holds is told so, and forgets
- * everything.
+ * The notes are a ring with one writer. A note is stored (release) after seq has come to it, and
+ * loaded (acquire) before seq is looked at again: so who was given what overwrites an older note
+ * sees that seq has come so far, and knows that he is too late. A cache that is behind by more than
+ * the ring holds is told so, and forgets everything.
  */
 #ifndef RVCM_MR_MONITOR_H
 #define RVCM_MR_MONITOR_H
@@ -50,17 +53,24 @@ struct rvcm_monitor_listener {
 	void *ctx;
 };
 
+struct rvcm_monitor_note {
+	_Atomic uintptr_t start;
+	_Atomic uintptr_t end;
+};
+
 struct rvcm_monitor {
 	_Atomic uint64_t seq; /* twice the events noted so far, and one while some are read */
 	/*
 	 * Learn of what happens to the pages of this range from now on. -EINVAL, or whatever else:
-	 * this is not possible for these. Called under no lock of the monitor's.
+	 * this is not possible for these.
 	 */
 	int (*watch)(struct rvcm_monitor *monitor, uintptr_t start, size_t length);
-	pthread_mutex_t lock; /* what follows */
+	_Atomic uint32_t reading; /* 1 from begin to end: a futex */
+	_Atomic uint32_t waiters; /* for reading to be 0 */
+	bool owed;                /* notes that the listeners have not heard of; the watcher's */
+	pthread_mutex_t lock;     /* listeners; the watcher only tries it */
 	struct rvcm_list listeners;
-	bool noted; /* something, since begin */
-	struct rvcm_monitor_range notes[RVCM_MONITOR_NOTES];
+	struct rvcm_monitor_note notes[RVCM_MONITOR_NOTES];
 };
 
 void rvcm_monitor_init(struct rvcm_monitor *monitor,

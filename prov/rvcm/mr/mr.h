@@ -19,7 +19,7 @@
  * never in a thread that did not call here. They are the data side's all the same (dev/dev.h): for
  * a device on which they may not run beside the data path, the caller holds what serialises that.
  *
- * Locks: uffd's, then the domain's, then a monitor's; under the last nothing is called.
+ * Locks: uffd's, then the domain's, then a monitor's, which its thread only tries.
  */
 #ifndef RVCM_MR_MR_H
 #define RVCM_MR_MR_H

@@ -15,8 +15,7 @@
  * it does, and that lets go of everybody who waits. A child made by fork(2) has neither the thread
  * nor watched memory of its own (without UFFD_FEATURE_EVENT_FORK its mappings are let go); it
  * closes its copy of the descriptor, which would otherwise keep the parent's mappings watched after
- * the parent's last close, and takes what it inherited for dead. No lock of a monitor's is taken
- * around a fork, since others may be held by those who take it: a dead one's is not used again.
+ * the parent's last close, and takes what it inherited for dead, and never uses its lock again.
  *
  * Not noticed: pages of a file in memory (memfd, /dev/shm) that are taken out of the file through a
  * descriptor, by ftruncate(2) or fallocate(2), under a mapping that stays.
