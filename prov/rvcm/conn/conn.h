@@ -120,6 +120,7 @@ struct rvcm_carrier_attr {
 	uint32_t pool_count; /* messages that a device's pool holds; 0 = 4096 */
 	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
+	uint64_t attempt_timeout_ns; /* for one, then another is made; 0 = 2 s */
 	uint64_t hello_timeout_ns;   /* for who connected to prove itself; 0 = connect_timeout_ns */
 	uint64_t linger_ns;          /* how long shutdown waits for peers */
 	uint64_t rnr_timeout_ns;

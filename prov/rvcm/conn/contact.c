@@ -12,7 +12,7 @@
 #include "conn/conn_impl.h"
 
 #define MS                    1000000u
-#define ATTEMPT_NS            (2000u * (uint64_t)MS) /* then it is abandoned and reissued */
+#define ATTEMPT_NS            (2000u * (uint64_t)MS)
 #define CROSSED_NS            (2000u * (uint64_t)MS) /* how long the winner may take */
 #define SETTLED_NS            (200u * (uint64_t)MS)
 #define BACKOFF_FIRST_NS      (10u * (uint64_t)MS)
@@ -107,7 +107,8 @@ static void do_open(struct rvcm_contact *contact)
 				    rc != -ENODEV || rvcm_contact_falls_through(contact),
 				    "the connection could not be started");
 	else
-		arm(contact, ATTEMPT_NS);
+		arm(contact, carrier->attr.attempt_timeout_ns ? carrier->attr.attempt_timeout_ns
+							      : ATTEMPT_NS);
 }
 
 void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation)

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dev/soft/soft.h"
+#include "dev/verbs/verbs.h"
 #include "ofi/sockaddr.h"
 
 static int open_soft(const struct rvcm_dev_attr *attr, const struct rvcm_params *params,
@@ -32,12 +33,26 @@ static int open_soft(const struct rvcm_dev_attr *attr, const struct rvcm_params 
 	return rvcm_soft_open(attr, &tunables, dev);
 }
 
+static int open_verbs(const struct rvcm_dev_attr *attr, const struct rvcm_params *params,
+		      uint8_t dscp, struct rvcm_dev **dev)
+{
+	struct rvcm_verbs_tunables tunables;
+
+	rvcm_verbs_tunables_init(&tunables);
+	tunables.tos = params->tos ? (uint8_t)params->tos : (uint8_t)(dscp << 2);
+	tunables.ack_timeout = (uint8_t)params->ack_timeout;
+	tunables.retry_count = (uint8_t)params->retry_count;
+	tunables.resolve_timeout_ms = (uint32_t)params->resolve_timeout;
+	return rvcm_verbs_open(attr, &tunables, dev);
+}
+
 /* The kinds of device, in order of preference. */
 static const struct {
 	const struct rvcm_dev_class *class;
 	int (*open)(const struct rvcm_dev_attr *attr, const struct rvcm_params *params,
 		    uint8_t dscp, struct rvcm_dev **dev);
 } kinds[] = {
+	{ &rvcm_verbs_class, open_verbs },
 	{ &rvcm_soft_class, open_soft },
 };
 
@@ -190,6 +205,22 @@ const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, i
 		    rvcm_devices_same_ip(addr, &devices[i].attr.addr))
 			return &devices[i];
 	}
+	return NULL;
+}
+
+/*
+ * One that speaks iWARP has the TCP ports of its host: nobody else can listen there, and software
+ * RNICs reach it as it is.
+ */
+const struct rvcm_device *rvcm_devices_stand_in(const struct rvcm_device *devices, int n,
+						const struct rvcm_device *device)
+{
+	if (device->attr.wire == RVCM_DEV_WIRE_IWARP)
+		return NULL;
+	for (int i = 0; i < n; i++)
+		if (devices[i].attr.wire == RVCM_DEV_WIRE_IWARP &&
+		    rvcm_devices_same_ip(&devices[i].attr.addr, &device->attr.addr))
+			return &devices[i];
 	return NULL;
 }
 

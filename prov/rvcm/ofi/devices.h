@@ -32,6 +32,13 @@ const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, i
 					    const char *name, const struct rvcm_addr *addr);
 
 /*
+ * The one of the list that listens at the device's address too, for peers that it does not reach:
+ * the software RNIC of a host whose NIC speaks InfiniBand. NULL: there is none, or no need.
+ */
+const struct rvcm_device *rvcm_devices_stand_in(const struct rvcm_device *devices, int n,
+						const struct rvcm_device *device);
+
+/*
  * Opens it, with the tunables that its kind has. dscp: of the packets it sends, 0 to 63. 0 or a
  * negative errno.
  */

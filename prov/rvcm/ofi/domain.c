@@ -136,6 +136,15 @@ static int watch_data(struct rvcm_domain *domain)
 
 /* -- life ---------------------------------------------------------------------------------- */
 
+static void close_devices(struct rvcm_domain *domain)
+{
+	while (domain->n_devs > 0) {
+		struct rvcm_dev *dev = domain->devs[--domain->n_devs];
+
+		dev->ops->close(dev);
+	}
+}
+
 static int domain_close(struct fid *fid)
 {
 	struct rvcm_domain *domain = (struct rvcm_domain *)fid;
@@ -153,7 +162,7 @@ static int domain_close(struct fid *fid)
 		rvcm_statfile_domain(domain->engine, &domain->counted, domain->stats);
 		rvcm_engine_close(domain->engine);
 		rvcm_mrcache_close(domain->monitor);
-		domain->dev->ops->close(domain->dev);
+		close_devices(domain);
 	}
 	close(domain->data_epoll);
 	close(domain->wake_event);
@@ -220,8 +229,41 @@ int rvcm_domain_check(const struct rvcm_domain *domain, const struct fi_info *in
 	return -FI_EINVAL;
 }
 
-static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
-		       const struct rvcm_params *params)
+static int open_one(struct rvcm_domain *domain, const struct rvcm_device *device,
+		    const struct rvcm_params *params)
+{
+	int rc = rvcm_devices_open(device, params, rvcm_tclass_dscp(domain->tclass),
+				   &domain->devs[domain->n_devs]);
+
+	if (!rc)
+		domain->n_devs++;
+	return rc;
+}
+
+/* The device, and one to stand in for it; that one may be missing. */
+static int open_devices(struct rvcm_domain *domain, const struct rvcm_device *stand_in,
+			const struct rvcm_params *params)
+{
+	const char *name = domain->device.attr.name;
+	char text[RVCM_LIMIT_TEXT_MAX];
+	int rc = open_one(domain, &domain->device, params);
+
+	if (rc)
+		return rc;
+	rc = stand_in ? open_one(domain, stand_in, params) : 0;
+	if (rc)
+		rvcm_warn(RVCM_LOG_DOMAIN,
+			  "device %s cannot be opened (%s): peers that %s does not reach are lost",
+			  stand_in->attr.name, rvcm_limit_text(-rc, text), name);
+	rvcm_info(RVCM_LOG_DOMAIN, "device %s: opened%s%s%s", name,
+		  domain->n_devs > 1 ? "; peers that it does not reach are reached by " : "",
+		  domain->n_devs > 1 ? stand_in->attr.name : "",
+		  !stand_in && params->device ? ", and no other: FI_RVCM_DEVICE" : "");
+	return 0;
+}
+
+static int choose_devices(struct rvcm_domain *domain, const struct fi_info *info,
+			  const struct rvcm_params *params)
 {
 	struct rvcm_device *devices = rvcm_mem_calloc(RVCM_DEVICES_MAX, sizeof(*devices));
 	const struct rvcm_device *device = NULL;
@@ -243,10 +285,8 @@ static int open_device(struct rvcm_domain *domain, const struct fi_info *info,
 			rc = rvcm_domain_check(domain, info, "domain");
 		}
 		if (!rc)
-			rc = rvcm_devices_open(device, params, rvcm_tclass_dscp(domain->tclass),
-					       &domain->dev);
-		if (!rc)
-			rvcm_info(RVCM_LOG_DOMAIN, "device %s: opened", device->attr.name);
+			rc = open_devices(domain, rvcm_devices_stand_in(devices, n, device),
+					  params);
 	}
 	rvcm_mem_free(devices);
 	return rc;
@@ -267,12 +307,13 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 {
 	struct rvcm_engine_attr attr = {
 		.carrier = {
-			.devs = &domain->dev,
-			.n_devs = 1,
+			.devs = domain->devs,
+			.n_devs = domain->n_devs,
 			.message_bytes_max = message_most(params),
 			.window_max = (uint32_t)params->window,
 			/* With manual progress the application comes back. */
 			.hold = info->domain_attr->data_progress != FI_PROGRESS_AUTO,
+			.attempt_timeout_ns = params->attempt_timeout * RVCM_CLOCK_NS_PER_MS,
 			.connect_timeout_ns = params->connect_timeout * RVCM_CLOCK_NS_PER_MS,
 			.hello_timeout_ns = params->hello_timeout * RVCM_CLOCK_NS_PER_MS,
 			.linger_ns = params->linger * RVCM_CLOCK_NS_PER_MS,
@@ -291,18 +332,21 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 		.lend_bytes_min = params->copy_size + 1,
 		.unexpected_bytes_max = params->unexpected_size,
 	};
-	size_t most = (size_t)domain->dev->attr.message_bytes_max;
 	int rc;
 
 	/* The engine clamps its eager limits to that. */
-	if (attr.carrier.message_bytes_max > most)
-		attr.carrier.message_bytes_max = most;
+	for (uint32_t i = 0; i < domain->n_devs; i++) {
+		size_t most = (size_t)domain->devs[i]->attr.message_bytes_max;
+
+		if (attr.carrier.message_bytes_max > most)
+			attr.carrier.message_bytes_max = most;
+	}
 	rc = rvcm_jobkey_find(params,
 			      info->domain_attr->auth_key_size ? info->domain_attr->auth_key : NULL,
 			      attr.carrier.job_key);
 	if (rc)
 		return rc;
-	rvcm_mrcache_open(&domain->dev->attr, params, &attr.mr);
+	rvcm_mrcache_open(&domain->devs[0]->attr, params, &attr.mr);
 	rc = rvcm_engine_open(&attr, &domain->engine);
 	if (rc) {
 		rvcm_mrcache_close(attr.mr.monitor);
@@ -369,12 +413,12 @@ static int start(struct rvcm_domain *domain, const struct fi_info *info,
 		rc = -errno;
 		goto err_close_event;
 	}
-	rc = open_device(domain, info, params);
+	rc = choose_devices(domain, info, params);
 	if (rc)
 		goto err_close_epoll;
 	rc = open_engine(domain, info, params);
 	if (rc)
-		goto err_close_device;
+		goto err_close_devices;
 	rc = watch_data(domain);
 	if (rc)
 		goto err_close_engine;
@@ -395,8 +439,8 @@ err_remove:
 err_close_engine:
 	rvcm_engine_close(domain->engine);
 	rvcm_mrcache_close(domain->monitor);
-err_close_device:
-	domain->dev->ops->close(domain->dev);
+err_close_devices:
+	close_devices(domain);
 err_close_epoll:
 	close(domain->data_epoll);
 err_close_event:

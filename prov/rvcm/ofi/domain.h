@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * struct fid_domain: one device, one engine, and the lock that serialises its data side.
+ * struct fid_domain: one device, perhaps another that stands in for it, one engine, and the lock
+ * that serialises its data side.
  *
  * Locks, in the order in which they may be taken: domain.lock (off if the application serialises,
  * FI_THREAD_DOMAIN, and there is no progress thread); what conn locks inside; control.c's list lock
@@ -26,6 +27,8 @@
 #include "ofi/statfile.h"
 #include "proto/proto.h"
 
+#define RVCM_DOMAIN_DEVS_MAX 2
+
 struct rvcm_progress;
 
 struct rvcm_domain {
@@ -35,8 +38,9 @@ struct rvcm_domain {
 	struct rvcm_lock lock;
 	struct rvcm_engine *engine;   /* under lock */
 	struct rvcm_carrier *carrier; /* the engine's */
-	struct rvcm_dev *dev;
-	struct rvcm_device device; /* what dev was opened as */
+	struct rvcm_dev *devs[RVCM_DOMAIN_DEVS_MAX];
+	uint32_t n_devs;           /* the second is for peers that the first does not reach */
+	struct rvcm_device device; /* what the first was opened as */
 	struct rvcm_offer offer;   /* all that it can do */
 	struct rvcm_control control;
 	struct rvcm_progress *progress; /* FI_PROGRESS_AUTO, or NULL */

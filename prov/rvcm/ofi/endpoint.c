@@ -397,7 +397,7 @@ static void name_set(struct rvcm_endpoint *ep, const struct rvcm_addr *name)
 {
 	uint16_t port = name->port;
 
-	ep->name = rvcm_addr_is_any(name) ? ep->domain->dev->attr.addr : *name;
+	ep->name = rvcm_addr_is_any(name) ? ep->domain->devs[0]->attr.addr : *name;
 	ep->name.port = port;
 }
 

@@ -94,6 +94,8 @@ void rvcm_offer_init(struct rvcm_offer *offer, const struct rvcm_device *device,
 		.domain_attr = &offer->domain,
 		.fabric_attr = &offer->fabric,
 	};
+	if (rvcm_nic_init(&offer->nic, &device->attr))
+		offer->info.nic = &offer->nic.fid;
 }
 
 /*

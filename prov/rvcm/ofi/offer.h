@@ -11,6 +11,7 @@
 #include <rdma/fabric.h>
 
 #include "ofi/devices.h"
+#include "ofi/nic.h"
 #include "ofi/params.h"
 #include "ofi/sockaddr.h"
 
@@ -47,6 +48,7 @@ struct rvcm_offer {
 	struct fi_ep_attr ep;
 	struct fi_domain_attr domain;
 	struct fi_fabric_attr fabric;
+	struct rvcm_nic nic;
 	union rvcm_sockaddr src;
 	union rvcm_sockaddr dest;
 };
