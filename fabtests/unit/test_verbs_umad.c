@@ -23,8 +23,9 @@ static void an_active_port(void **state)
 	char text[RVCM_VERBS_UMAD_TEXT_MAX];
 
 	(void)state;
-	assert_string_equal(rvcm_verbs_umad_format(&port, text),
-			    "state Active, physical state LinkUp, LID 5, SM LID 1, rate 100 Gb/s");
+	assert_string_equal(
+		rvcm_verbs_umad_format(&port, text),
+		"InfiniBand, state Active, physical state LinkUp, LID 5, SM LID 1, rate 100 Gb/s");
 }
 
 static void a_port_that_no_subnet_manager_has_found(void **state)
@@ -52,16 +53,22 @@ static void values_that_are_not_known(void **state)
 	assert_non_null(strstr(text, "rate 4294967295 Gb/s")); /* it has room */
 }
 
-static void other_ports_say_nothing(void **state)
+static void other_ports(void **state)
 {
 	umad_port_t port = infiniband();
-	char text[RVCM_VERBS_UMAD_TEXT_MAX] = "x";
+	char text[RVCM_VERBS_UMAD_TEXT_MAX];
 
 	(void)state;
 	strcpy(port.link_layer, "Ethernet");
-	assert_string_equal(rvcm_verbs_umad_format(&port, text), "");
-	text[0] = 'x';
-	assert_string_equal(rvcm_verbs_umad_text("nosuch0", 1, text), "");
+	assert_string_equal(rvcm_verbs_umad_format(&port, text), "Ethernet, rate 100 Gb/s");
+}
+
+static void a_device_that_is_not_there(void **state)
+{
+	char text[RVCM_VERBS_UMAD_TEXT_MAX];
+
+	(void)state;
+	assert_non_null(strstr(rvcm_verbs_umad_text("nosuch0", 1, text), "nothing"));
 }
 
 int main(void)
@@ -70,7 +77,8 @@ int main(void)
 		cmocka_unit_test(an_active_port),
 		cmocka_unit_test(a_port_that_no_subnet_manager_has_found),
 		cmocka_unit_test(values_that_are_not_known),
-		cmocka_unit_test(other_ports_say_nothing),
+		cmocka_unit_test(other_ports),
+		cmocka_unit_test(a_device_that_is_not_there),
 	};
 
 	return cmocka_run_group_tests_name("verbs_umad", tests, NULL, NULL);

@@ -18,7 +18,9 @@
 
 #include "dev/verbs/limits.h"
 #include "dev/verbs/name.h"
+#include "dev/verbs/near.h"
 #include "dev/verbs/nic.h"
+#include "dev/verbs/umad.h"
 #include "dev/verbs/verbs_impl.h"
 
 #define PORTS_SYS     "/sys/class/infiniband"
@@ -122,7 +124,7 @@ static bool ports_attr(struct rdma_cm_id *id, const struct rvcm_addr *addr,
 	bool iwarp = id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
-	char text[RVCM_ADDR_STRLEN];
+	char text[RVCM_ADDR_STRLEN], umad[RVCM_VERBS_UMAD_TEXT_MAX];
 
 	memset(attr, 0, sizeof(*attr));
 	snprintf(attr->nic.device, sizeof(attr->nic.device), "%.31s", name);
@@ -136,8 +138,9 @@ static bool ports_attr(struct rdma_cm_id *id, const struct rvcm_addr *addr,
 		return false;
 	}
 	if (port.state != IBV_PORT_ACTIVE) {
-		rvcm_warn(RVCM_LOG_CORE, "%s: not offered at %s: port %u is %s", name, text,
-			  id->port_num, ibv_port_state_str(port.state));
+		rvcm_warn(RVCM_LOG_CORE, "%s: not offered at %s: port %u is %s; %s", name, text,
+			  id->port_num, ibv_port_state_str(port.state),
+			  rvcm_verbs_umad_text(name, id->port_num, umad));
 		return false;
 	}
 	if (device.max_srq <= 0) {
@@ -149,6 +152,8 @@ static bool ports_attr(struct rdma_cm_id *id, const struct rvcm_addr *addr,
 	attr->wire = iwarp ? RVCM_DEV_WIRE_IWARP : RVCM_DEV_WIRE_IB;
 	rvcm_verbs_limits_attr(attr, &device, &port, iwarp, PORTS_INLINE_BYTES);
 	rvcm_verbs_nic_fill(attr, id, &device, &port);
+	rvcm_info(RVCM_LOG_CORE, "%s: port %u at %s: %s", name, id->port_num, text,
+		  rvcm_verbs_umad_text(name, id->port_num, umad));
 	return true;
 }
 
@@ -172,6 +177,13 @@ static void ports_try(struct ports *p, struct ports *refused, const struct rvcm_
 	rdma_destroy_id(id);
 }
 
+/* What is near costs time to find out, and matters only where there is a choice. */
+static void ports_near_first(struct rvcm_dev_attr *attrs, int n)
+{
+	if (rvcm_verbs_near_differ(attrs, n))
+		rvcm_verbs_near_sort(attrs, n, rvcm_verbs_near_node());
+}
+
 static void ports_all(struct ports *p)
 {
 	struct rvcm_dev_attr none[8];
@@ -187,6 +199,7 @@ static void ports_all(struct ports *p)
 		if (ports_usable(ifa, &addr))
 			ports_try(p, &refused, &addr);
 	freeifaddrs(list);
+	ports_near_first(p->attrs, p->have < p->n ? p->have : p->n);
 	ports_explain(p, &refused);
 }
 

@@ -22,11 +22,13 @@ static const char *umad_name(const char *const *names, size_t n, unsigned int va
 
 const char *rvcm_verbs_umad_format(const umad_port_t *port, char text[RVCM_VERBS_UMAD_TEXT_MAX])
 {
-	text[0] = '\0';
-	if (strcmp(port->link_layer, "InfiniBand") != 0)
+	if (strcmp(port->link_layer, "InfiniBand") != 0) {
+		snprintf(text, RVCM_VERBS_UMAD_TEXT_MAX, "%s, rate %u Gb/s", port->link_layer,
+			 port->rate);
 		return text;
+	}
 	snprintf(text, RVCM_VERBS_UMAD_TEXT_MAX,
-		 "state %s, physical state %s, LID %u, SM LID %u%s, rate %u Gb/s",
+		 "InfiniBand, state %s, physical state %s, LID %u, SM LID %u%s, rate %u Gb/s",
 		 umad_name(states, sizeof(states) / sizeof(states[0]), port->state),
 		 umad_name(physical, sizeof(physical) / sizeof(physical[0]), port->phys_state),
 		 port->base_lid, port->sm_lid,
@@ -39,9 +41,10 @@ const char *rvcm_verbs_umad_text(const char *device, uint8_t port,
 {
 	umad_port_t found;
 
-	text[0] = '\0';
-	if (umad_get_port(device, port, &found))
+	if (umad_get_port(device, port, &found)) {
+		snprintf(text, RVCM_VERBS_UMAD_TEXT_MAX, "libibumad knows nothing of it");
 		return text;
+	}
 	rvcm_verbs_umad_format(&found, text);
 	umad_release_port(&found);
 	return text;

@@ -10,8 +10,8 @@
 #define RVCM_VERBS_UMAD_TEXT_MAX 128
 
 /*
- * "state Initialize, physical state LinkUp, LID 0, SM LID 0 (no subnet manager has been here), rate
- * 100 Gb/s"; "" for a port of another kind, and where it cannot be known.
+ * "InfiniBand, state Initialize, physical state LinkUp, LID 0, SM LID 0 (no subnet manager has been
+ * here), rate 100 Gb/s"; of a port that is no InfiniBand port the rest: "Ethernet, rate 100 Gb/s".
  */
 const char *rvcm_verbs_umad_text(const char *device, uint8_t port,
 				 char text[RVCM_VERBS_UMAD_TEXT_MAX]);
