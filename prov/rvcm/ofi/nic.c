@@ -5,10 +5,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include <rdma/fi_errno.h>
 
+#include "base/mem.h"
 #include "ofi/nosys.h"
 
 static const enum fi_link_state states[] = {
@@ -17,27 +18,53 @@ static const enum fi_link_state states[] = {
 	[RVCM_DEV_LINK_UP] = FI_LINK_UP,
 };
 
-/* A copy that fi_dupinfo(3) has made, from the C library's memory. */
+static struct rvcm_nic *nic_of(struct fid *fid)
+{
+	return (struct rvcm_nic *)fid;
+}
+
+/* Of copies only: fi_freeinfo(3). */
 static int nic_close(struct fid *fid)
 {
-	struct fid_nic *nic = (struct fid_nic *)fid;
+	rvcm_mem_free(nic_of(fid));
+	return 0;
+}
 
-	if (nic->device_attr) {
-		free(nic->device_attr->name);
-		free(nic->device_attr->device_id);
-		free(nic->device_attr->device_version);
-		free(nic->device_attr->vendor_id);
-		free(nic->device_attr->driver);
-		free(nic->device_attr->firmware);
-	}
-	if (nic->link_attr) {
-		free(nic->link_attr->address);
-		free(nic->link_attr->network_type);
-	}
-	free(nic->device_attr);
-	free(nic->bus_attr);
-	free(nic->link_attr);
-	free(nic);
+static char *known(char *s)
+{
+	return s[0] ? s : NULL;
+}
+
+/* The pointers, once the rest is there. */
+static void point(struct rvcm_nic *nic)
+{
+	nic->fid.device_attr = &nic->device;
+	nic->fid.bus_attr = &nic->bus;
+	nic->fid.link_attr = &nic->link;
+	nic->device.name = known(nic->texts.device);
+	nic->device.driver = known(nic->texts.driver);
+	nic->device.firmware = known(nic->texts.firmware);
+	nic->device.device_id = nic->part_id;
+	nic->device.device_version = nic->version;
+	nic->device.vendor_id = nic->vendor_id;
+	nic->link.address = known(nic->texts.link_address);
+	nic->link.network_type = known(nic->texts.link_type);
+}
+
+/* fi_dupinfo(3) asks for a copy with FI_DUP. */
+static int nic_control(struct fid *fid, int command, void *arg)
+{
+	struct fid_nic **dup = arg;
+	struct rvcm_nic *copy;
+
+	if (command != FI_DUP)
+		return -FI_ENOSYS;
+	copy = rvcm_mem_alloc(sizeof(*copy));
+	if (!copy)
+		return -FI_ENOMEM;
+	*copy = *nic_of(fid);
+	point(copy);
+	*dup = &copy->fid;
 	return 0;
 }
 
@@ -63,18 +90,17 @@ static const char *bus_text(const struct fi_bus_attr *bus, char place[24])
 	return place;
 }
 
-/* As fi_info shows it, below the rest of a struct fi_info. */
+/* Behind what is in buf: fi_tostr(3) of a struct fi_info puts its other parts before it. */
 static int nic_tostr(const struct fid *fid, char *buf, size_t len)
 {
 	const struct fid_nic *nic = (const struct fid_nic *)fid;
 	const struct fi_device_attr *device = nic->device_attr;
 	const struct fi_link_attr *link = nic->link_attr;
 	char place[24], number[48];
-	size_t used = 0;
+	size_t used = strnlen(buf, len);
 
-	if (!device || !link || !len)
+	if (!device || !link)
 		return -FI_ENODATA;
-	snprintf(buf, len, "%s", "");
 	used = print(buf, len, used, "device", device->name);
 	used = print(buf, len, used, "driver", device->driver);
 	used = print(buf, len, used, "firmware", device->firmware);
@@ -96,16 +122,11 @@ static const struct fi_ops fid_ops = {
 	.size = sizeof(fid_ops),
 	.close = nic_close,
 	.bind = rvcm_nosys_bind,
-	.control = rvcm_nosys_control,
+	.control = nic_control,
 	.ops_open = rvcm_nosys_ops_open,
 	.tostr = nic_tostr,
 	.ops_set = rvcm_nosys_ops_set,
 };
-
-static char *known(const char *s)
-{
-	return s[0] ? (char *)s : NULL;
-}
 
 static void put_number(uint32_t value, char to[RVCM_NIC_NUMBER_MAX])
 {
@@ -117,21 +138,9 @@ bool rvcm_nic_init(struct rvcm_nic *nic, const struct rvcm_dev_attr *attr)
 	const struct rvcm_dev_nic *from = &attr->nic;
 
 	*nic = (struct rvcm_nic) {
-		.fid = {
-			.fid.fclass = FI_CLASS_NIC,
-			.fid.ops = (struct fi_ops *)&fid_ops,
-			.device_attr = &nic->device,
-			.bus_attr = &nic->bus,
-			.link_attr = &nic->link,
-		},
-		.device = {
-			.name = known(from->device),
-			.device_id = nic->part_id,
-			.device_version = nic->version,
-			.vendor_id = nic->vendor_id,
-			.driver = known(from->driver),
-			.firmware = known(from->firmware),
-		},
+		.fid.fid.fclass = FI_CLASS_NIC,
+		.fid.fid.ops = (struct fi_ops *)&fid_ops,
+		.texts = *from,
 		.bus.bus_type = from->on_pci ? FI_BUS_PCI : FI_BUS_UNKNOWN,
 		.bus.attr.pci = {
 			.domain_id = from->pci_domain,
@@ -140,15 +149,14 @@ bool rvcm_nic_init(struct rvcm_nic *nic, const struct rvcm_dev_attr *attr)
 			.function_id = from->pci_function,
 		},
 		.link = {
-			.address = known(from->link_address),
 			.mtu = attr->mtu_bytes,
 			.speed = attr->link_bits_per_s,
 			.state = states[from->link_state],
-			.network_type = known(from->link_type),
 		},
 	};
 	put_number(from->part_id, nic->part_id);
 	put_number(from->version, nic->version);
 	put_number(from->vendor_id, nic->vendor_id);
+	point(nic);
 	return from->device[0] != '\0';
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * struct fid_nic of fi_nic(3): the adapter behind a device, for those who show it or choose by
- * locality. fi_dupinfo(3) copies it and its texts, and the copy is closed by fi_freeinfo(3).
+ * locality. fi_dupinfo(3) has us make a copy, in one piece with its texts, that fi_freeinfo(3)
+ * closes.
  */
 #ifndef RVCM_OFI_NIC_H
 #define RVCM_OFI_NIC_H
@@ -14,9 +15,10 @@
 
 #define RVCM_NIC_NUMBER_MAX 12u /* "0xffffffff" */
 
-/* Points into itself and into the device's attributes: do not copy. */
+/* Points into itself: do not copy. */
 struct rvcm_nic {
 	struct fid_nic fid;
+	struct rvcm_dev_nic texts;
 	struct fi_device_attr device;
 	struct fi_bus_attr bus;
 	struct fi_link_attr link;
@@ -25,7 +27,7 @@ struct rvcm_nic {
 	char version[RVCM_NIC_NUMBER_MAX];
 };
 
-/* False if there is no adapter behind the device, which outlives nic. */
+/* False if there is no adapter behind the device. */
 bool rvcm_nic_init(struct rvcm_nic *nic, const struct rvcm_dev_attr *attr);
 
 #endif
