@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int ask(const struct fi_info *hints, struct fi_info **info)
@@ -31,6 +32,49 @@ static void plain_hints_are_met(void **state)
 		assert_true(i->ep_attr->max_msg_size > 1 << 20);
 		assert_true(i->tx_attr->iov_limit >= 1);
 		assert_true(i->rx_attr->iov_limit >= 1);
+	}
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* fi_nic(3): is it the same adapter, in memory of its own? */
+static void check_nic(const struct fid_nic *nic, const struct fid_nic *copy)
+{
+	assert_int_equal(!nic, !copy);
+	if (!nic)
+		return;
+	assert_ptr_not_equal(nic, copy);
+	assert_int_equal(copy->fid.fclass, FI_CLASS_NIC);
+	if (nic->device_attr && nic->device_attr->name) {
+		assert_ptr_not_equal(nic->device_attr->name, copy->device_attr->name);
+		assert_string_equal(nic->device_attr->name, copy->device_attr->name);
+	}
+	if (nic->link_attr)
+		assert_int_equal(nic->link_attr->state, copy->link_attr->state);
+}
+
+/* fi_getinfo(3), fi_dupinfo, and fi_tostr(3): a copy outlives what it was made from. */
+static void infos_can_be_copied_and_shown(void **state)
+{
+	struct fi_info *hints = conf_hints(), *info;
+
+	(void)state;
+	conf_ok(ask(hints, &info));
+	for (struct fi_info *i = info; i; i = i->next) {
+		struct fi_info *copy = fi_dupinfo(i), *again = fi_dupinfo(copy);
+		static char text[1 << 16];
+
+		assert_non_null(copy);
+		assert_non_null(again);
+		check_nic(i->nic, copy->nic);
+		fi_freeinfo(copy);
+		check_nic(i->nic, again->nic);
+		snprintf(text, sizeof(text), "%s", fi_tostr(again, FI_TYPE_INFO));
+		assert_non_null(strstr(text, i->domain_attr->name));
+		assert_non_null(strstr(text, "fi_tx_attr"));
+		if (i->nic && i->nic->device_attr && i->nic->device_attr->name)
+			assert_non_null(strstr(text, i->nic->device_attr->name));
+		fi_freeinfo(again);
 	}
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -383,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_hints_are_met),
+		cmocka_unit_test(infos_can_be_copied_and_shown),
 		cmocka_unit_test(the_address_format_is_honoured),
 		cmocka_unit_test(no_hints_are_met),
 		cmocka_unit_test(only_what_was_asked_for),
