@@ -51,7 +51,7 @@ static void reap(void *ctx)
 {
 	struct rvcm_domain *domain = ctx;
 
-	if (domain->dev->attr.mr_free && !domain->lock.enabled)
+	if (domain->devs[0]->attr.mr_free && !domain->lock.enabled)
 		return;
 	rvcm_lock_acquire(&domain->lock);
 	rvcm_mr_reap(rvcm_engine_mr(domain->engine));
