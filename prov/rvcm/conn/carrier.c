@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "conn/conn_impl.h"
+#include "conn/hold.h"
 #include "conn/path.h"
 #include "conn/poll.h"
 
@@ -141,7 +142,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	if (!carrier)
 		return -ENOMEM;
 	carrier->attr = *attr;
-	carrier->gathers = attr->hold;
+	carrier->waits = rvcm_hold_outside(carrier);
 	draw(carrier);
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		carrier->devs[i].carrier = carrier;
@@ -245,7 +246,7 @@ static __attribute__((noinline)) int read_mail(struct rvcm_carrier *carrier)
 void rvcm_carrier_flush(struct rvcm_carrier *carrier)
 {
 	carrier->turn++;
-	if (!rvcm_list_empty(&carrier->held))
+	if (carrier->n_held)
 		rvcm_hold_flush_all(carrier);
 }
 
@@ -262,22 +263,22 @@ static __attribute__((noinline)) int run_due(struct rvcm_carrier *carrier)
 
 int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 {
-	struct rvcm_carrier_dev *end = &carrier->devs[carrier->attr.n_devs];
+	struct rvcm_carrier_dev *dev = carrier->devs;
+	struct rvcm_carrier_dev *end = dev + carrier->attr.n_devs;
 	int n = 0;
 
 	/* What waits leaves before the polling, what comes of that behind it. */
 	rvcm_carrier_flush(carrier);
-	carrier->progressing = true;
-	carrier->gathers = true;
-	for (struct rvcm_carrier_dev *dev = carrier->devs; dev < end; dev++)
+	carrier->waits = RVCM_HOLD_PROGRESSING;
+	do
 		n += rvcm_poll_inline(dev);
+	while (++dev < end);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
 	if (carrier->due)
 		n += run_due(carrier);
-	carrier->progressing = false;
-	carrier->gathers = carrier->attr.hold;
-	if (!rvcm_list_empty(&carrier->held))
+	carrier->waits = rvcm_hold_outside(carrier);
+	if (carrier->n_held)
 		rvcm_hold_flush_all(carrier);
 	return n;
 }

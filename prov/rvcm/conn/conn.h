@@ -233,9 +233,9 @@ static inline void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes);
 
 /* When a message leaves. Order is kept whatever they say: the later takes the earlier along. */
 enum rvcm_path_when {
-	RVCM_PATH_NOW,
-	RVCM_PATH_SOON, /* it may wait for others if it is one of many: see attr.hold */
-	RVCM_PATH_MORE, /* another commit, progress or flush follows at once */
+	RVCM_PATH_NOW = 0,
+	RVCM_PATH_SOON = 1, /* it may wait for others if it is one of many: see attr.hold */
+	RVCM_PATH_MORE = 2, /* another commit, progress or flush follows at once */
 };
 
 /*
@@ -309,7 +309,11 @@ static inline void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes)
 {
 	const struct rvcm_way *way = path->way;
 
-	return bytes < way->end ? way->next : rvcm_path_reserve_any(path, bytes);
+	if (bytes >= way->end)
+		return rvcm_path_reserve_any(path, bytes);
+	if (!way->next)
+		__builtin_unreachable(); /* it is there while the way is open */
+	return way->next;
 }
 
 #endif

@@ -359,9 +359,9 @@ struct rvcm_carrier {
 	uint64_t conn_serials;
 	struct rvcm_list work;
 	struct rvcm_list held;           /* conns with something to flush */
+	uint32_t n_held;                 /* how many */
 	uint32_t turn;                   /* counts progress and flushes */
-	bool progressing;                /* and it will end with a flush */
-	bool gathers;                    /* that, or attr.hold: frames may wait */
+	uint8_t waits;                   /* hold.h: which frames may */
 	struct rvcm_list claims_failing; /* by link.work */
 	struct rvcm_buf_pool bufs;
 	struct rvcm_pool reads;

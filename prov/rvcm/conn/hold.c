@@ -19,14 +19,17 @@ void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes)
 {
 	conn->held++;
 	conn->held_bytes += bytes;
-	if (rvcm_list_empty(&conn->hold))
-		rvcm_list_add_tail(&conn->carrier->held, &conn->hold);
+	if (!rvcm_list_empty(&conn->hold))
+		return;
+	rvcm_list_add_tail(&conn->carrier->held, &conn->hold);
+	conn->carrier->n_held++;
 }
 
 void rvcm_hold_drop(struct rvcm_conn *conn)
 {
 	conn->held = 0;
 	conn->held_bytes = 0;
+	conn->carrier->n_held -= !rvcm_list_empty(&conn->hold);
 	rvcm_list_del(&conn->hold);
 }
 

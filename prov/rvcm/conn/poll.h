@@ -11,7 +11,7 @@
 void rvcm_poll_other(struct rvcm_carrier_dev *dev, const struct rvcm_dev_wc *wc);
 
 /* rvcm_poll_dev, for where it is done once for each message. */
-static inline int rvcm_poll_inline(struct rvcm_carrier_dev *dev)
+static inline __attribute__((always_inline)) int rvcm_poll_inline(struct rvcm_carrier_dev *dev)
 {
 	struct rvcm_dev_wc wc[RVCM_POLL_BATCH];
 	int n = dev->dev->ops->cq_poll(dev->cq, wc, RVCM_POLL_BATCH);

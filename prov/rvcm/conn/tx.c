@@ -183,7 +183,7 @@ void rvcm_tx_commit(struct rvcm_conn *conn, struct rvcm_buf *buf, enum rvcm_wire
 }
 
 /* What was reserved, as DATA. */
-static struct rvcm_buf *take_data(struct rvcm_path_full *path, size_t bytes, uint32_t flags)
+static inline struct rvcm_buf *take_data(struct rvcm_path_full *path, size_t bytes, uint32_t flags)
 {
 	struct rvcm_conn *conn = path->tx;
 	struct rvcm_buf *buf = conn->reserved ? conn->reserved : rvcm_way_take(conn);
@@ -198,8 +198,15 @@ static struct rvcm_buf *take_data(struct rvcm_path_full *path, size_t bytes, uin
 /* By the rules. */
 static __attribute__((noinline)) void send_any(struct rvcm_path_full *path, size_t bytes, bool hold)
 {
-	send(path->tx, take_data(path, bytes, 0), hold);
-	rvcm_way_open(path->tx);
+	struct rvcm_conn *conn = path->tx;
+	struct rvcm_buf *buf = take_data(path, bytes, 0);
+
+	if (conn->pending.first) {
+		rvcm_buf_queue_add(&conn->pending, buf);
+		return;
+	}
+	send(conn, buf, hold);
+	rvcm_way_open(conn);
 }
 
 /* It was the last one that could go straight. */
@@ -209,7 +216,25 @@ static __attribute__((noinline)) void leave_way(struct rvcm_conn *conn)
 	conn->way.next = NULL;
 }
 
-/* What take_data, send and post do, when nothing need be asked: see way.h. */
+/* The device did not take it: put it off, as if it had not been counted as posted. */
+static __attribute__((noinline, cold)) void take_back(struct rvcm_conn *conn, int rc)
+{
+	struct rvcm_buf **last = &conn->replay.first;
+	struct rvcm_buf *buf;
+
+	while ((*last)->next)
+		last = &(*last)->next;
+	buf = *last;
+	*last = NULL;
+	conn->replay.end = last;
+	conn->link->posted--;
+	put_off(conn, buf, rc);
+}
+
+/*
+ * What take_data, send and post do, when nothing need be asked: see way.h. All is written down
+ * before the device is called, so that nothing has to be kept meanwhile.
+ */
 static inline void send_straight(struct rvcm_path_full *path, struct rvcm_conn *conn, size_t bytes)
 {
 	struct rvcm_buf *buf = rvcm_way_buf(conn);
@@ -220,31 +245,25 @@ static inline void send_straight(struct rvcm_path_full *path, struct rvcm_conn *
 	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
 	buf->flags = RVCM_BUF_HELD;
 	fill(buf, RVCM_WIRE_DATA, seq, path->out_slots, bytes);
-	conn->tx_seq = ++seq;
 	stamp(conn, (void *)buf->frame);
 	link->sge.addr = buf->frame;
 	link->sge.length = buf->bytes;
+	link->posted++;
+	rvcm_buf_queue_add(&conn->replay, buf);
+	conn->tx_seq = ++seq;
 	if (seq == conn->way_until || seq == conn->tx_limit || !rvcm_way_refill(conn))
 		leave_way(conn);
 	rc = link->qp->dev->ops->post(link->qp, &link->wr);
-	if (rc) {
-		put_off(conn, buf, rc);
-		return;
-	}
-	link->posted++;
-	if (conn->held)
-		rvcm_hold_drop(conn);
-	rvcm_buf_queue_add(&conn->replay, buf);
+	if (rc)
+		take_back(conn, rc);
 }
 
 void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when when)
 {
 	struct rvcm_conn *conn = path->tx;
-	bool hold = when == RVCM_PATH_MORE ||
-		    (when == RVCM_PATH_SOON &&
-		     rvcm_hold_may(conn, bytes + sizeof(struct rvcm_wire_frame)));
+	bool hold = rvcm_hold_asks(conn, when, bytes + sizeof(struct rvcm_wire_frame));
 
-	if (hold || bytes >= conn->way.end)
+	if (hold || bytes >= conn->way.end || conn->held)
 		send_any(path, bytes, hold);
 	else
 		send_straight(path, conn, bytes);

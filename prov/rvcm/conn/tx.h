@@ -34,21 +34,27 @@ static inline void rvcm_tx_unhold(struct rvcm_buf *buf)
 		buf->flags &= ~(uint32_t)RVCM_BUF_HELD;
 }
 
-/* Let go of the n oldest that wait for their acknowledgement. False: there are fewer. */
+/* Let go of the n oldest that wait for their acknowledgement, one at least. False: there are fewer.
+ */
 static inline bool rvcm_tx_let_go(struct rvcm_conn *conn, uint32_t n)
 {
 	struct rvcm_buf *buf = conn->replay.first;
 
-	for (; n && buf; n--) {
-		struct rvcm_buf *next = buf->next;
+	do {
+		struct rvcm_buf *next;
 
+		if (!buf) {
+			rvcm_buf_queue_init(&conn->replay);
+			return false;
+		}
+		next = buf->next;
 		rvcm_tx_unhold(buf);
 		buf = next;
-	}
+	} while (--n);
 	conn->replay.first = buf;
 	if (!buf)
 		conn->replay.end = &conn->replay.first;
-	return n == 0;
+	return true;
 }
 
 /*

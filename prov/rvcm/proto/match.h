@@ -201,12 +201,17 @@ static inline struct rvcm_match_recv *rvcm_match_first(const struct rvcm_match *
 struct rvcm_match_recv *rvcm_match_find(const struct rvcm_match *match, uint64_t tag,
 					uint64_t source);
 
+/* Are all posted receives of classes[0]? Those that are of none are there only after eight. */
+static inline bool rvcm_match_is_simple(const struct rvcm_match *match)
+{
+	return match->n_classes == 1;
+}
+
 /* The oldest posted receive that matches, or NULL. */
 static inline struct rvcm_match_recv *rvcm_match_look(const struct rvcm_match *match, uint64_t tag,
 						      uint64_t source)
 {
-	/* Receives that are of none are there only after those of eight. */
-	if (match->n_classes == 1)
+	if (rvcm_match_is_simple(match))
 		return rvcm_match_first(match, &match->classes[0], tag, source);
 	return rvcm_match_find(match, tag, source);
 }

@@ -56,6 +56,11 @@ static inline bool rvcm_parse_is_plain(const uint8_t *bytes, size_t n, size_t fr
 	return n >= front && rvcm_le64_get(bytes) == word;
 }
 
+static inline uint64_t rvcm_parse_tag(const uint8_t *bytes)
+{
+	return rvcm_le64_get(bytes + offsetof(struct rvcm_message_hdr, tag));
+}
+
 /* Then this is what it says. */
 static inline void rvcm_parse_plain(const uint8_t *bytes, size_t n, size_t front,
 				    struct rvcm_parse_plain *out)
@@ -63,7 +68,7 @@ static inline void rvcm_parse_plain(const uint8_t *bytes, size_t n, size_t front
 	bool has_data = front == RVCM_PARSE_DATA;
 
 	out->flags = RVCM_MESSAGE_TAGGED | (has_data ? RVCM_MESSAGE_CQ_DATA : 0);
-	out->tag = rvcm_le64_get(bytes + offsetof(struct rvcm_message_hdr, tag));
+	out->tag = rvcm_parse_tag(bytes);
 	out->data = has_data ? rvcm_le64_get(bytes + sizeof(struct rvcm_message_hdr)) : 0;
 	out->length = n - front;
 	out->payload = bytes + front;

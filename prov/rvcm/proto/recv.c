@@ -315,21 +315,44 @@ static inline void take_whole(struct rvcm_peer *peer, struct rvcm_recv *recv,
 	rvcm_pool_put(&ep->recvs, recv);
 }
 
-/* A plain one, with so many bytes in front. Each of the two gets code of its own. */
+/* A plain one, with so many bytes in front, that found its receive, or none (NULL). */
 static inline __attribute__((always_inline)) void take_plain(struct rvcm_peer *peer,
+							     struct rvcm_match_recv *found,
 							     const uint8_t *data, size_t bytes,
 							     size_t front)
 {
-	struct rvcm_match *match = rvcm_ep_match(peer->ep, RVCM_EP_TAGGED);
-	struct rvcm_match_recv *found;
 	struct rvcm_parse_plain msg;
 
 	rvcm_parse_plain(data, bytes, front, &msg);
-	found = rvcm_match_look(match, msg.tag, peer->source);
 	if (found && msg.length < rvcm_recv_of(found)->whole_end)
 		take_whole(peer, rvcm_recv_of(found), &msg);
 	else
 		take_found(peer, data, bytes, found);
+}
+
+/* It is to be looked for among receives of many kinds. */
+static __attribute__((noinline)) void look_plain(struct rvcm_peer *peer, const uint8_t *data,
+						 size_t bytes, size_t front)
+{
+	const struct rvcm_match *match = rvcm_ep_match(peer->ep, RVCM_EP_TAGGED);
+	uint64_t tag = rvcm_parse_tag(data);
+
+	take_plain(peer, rvcm_match_find(match, tag, peer->source), data, bytes, front);
+}
+
+/* Each of the two fronts gets code of its own, and what is unlikely is called last, if at all. */
+static inline __attribute__((always_inline)) void arrive_plain(struct rvcm_peer *peer,
+							       const uint8_t *data, size_t bytes,
+							       size_t front)
+{
+	const struct rvcm_match *match = rvcm_ep_match(peer->ep, RVCM_EP_TAGGED);
+	uint64_t tag = rvcm_parse_tag(data);
+
+	if (rvcm_match_is_simple(match))
+		take_plain(peer, rvcm_match_first(match, &match->classes[0], tag, peer->source),
+			   data, bytes, front);
+	else
+		look_plain(peer, data, bytes, front);
 }
 
 /* Nearly every message is plain, and the receive that it is for is there. */
@@ -343,9 +366,9 @@ void rvcm_recv_message(void *engine, struct rvcm_path *path, const uint8_t *data
 	else if (peer->ep->closing)
 		take_any(peer, data, bytes);
 	else if (rvcm_parse_is_plain(data, bytes, RVCM_PARSE_PLAIN))
-		take_plain(peer, data, bytes, RVCM_PARSE_PLAIN);
+		arrive_plain(peer, data, bytes, RVCM_PARSE_PLAIN);
 	else if (rvcm_parse_is_plain(data, bytes, RVCM_PARSE_DATA))
-		take_plain(peer, data, bytes, RVCM_PARSE_DATA);
+		arrive_plain(peer, data, bytes, RVCM_PARSE_DATA);
 	else
 		take_any(peer, data, bytes);
 }
