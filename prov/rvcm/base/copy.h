@@ -6,16 +6,22 @@
 #ifndef RVCM_BASE_COPY_H
 #define RVCM_BASE_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+static inline bool rvcm_copy_is_few(size_t n)
+{
+	return n - sizeof(uint64_t) <= sizeof(uint64_t);
+}
 
 /* As memcpy; of 0 bytes the addresses mean nothing. */
 static inline void rvcm_copy(void *to, const void *from, size_t n)
 {
 	uint64_t first, last;
 
-	if (n - sizeof(first) > sizeof(last)) {
+	if (!rvcm_copy_is_few(n)) {
 		if (n)
 			memcpy(to, from, n);
 		return;

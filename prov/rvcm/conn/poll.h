@@ -14,9 +14,10 @@ void rvcm_poll_other(struct rvcm_carrier_dev *dev, const struct rvcm_dev_wc *wc)
 static inline __attribute__((always_inline)) int rvcm_poll_inline(struct rvcm_carrier_dev *dev)
 {
 	struct rvcm_dev_wc wc[RVCM_POLL_BATCH];
+	const struct rvcm_dev_wc *w = wc;
 	int n = dev->dev->ops->cq_poll(dev->cq, wc, RVCM_POLL_BATCH);
 
-	for (const struct rvcm_dev_wc *w = wc; w < wc + n; w++) {
+	for (int left = n; left > 0; left--, w++) {
 		struct rvcm_link *link = w->qp_ctx;
 
 		if (w->op != RVCM_DEV_OP_RECV || w->status != RVCM_STATUS_OK || !link->conn) {

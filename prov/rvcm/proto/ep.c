@@ -254,25 +254,40 @@ void rvcm_ep_peer_source(struct rvcm_ep *ep, const struct rvcm_addr *name, uint6
 
 /* -- operations --------------------------------------------------------------------------- */
 
-/* What rvcm_send_post does of one piece that is neither lent nor long. */
-static inline int send_short(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
+/* Write it behind its header, and send it. */
+static inline void send_in(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, uint8_t *buf,
+			   size_t bytes, size_t length)
 {
-	struct rvcm_peer *peer = tx->peer;
-	size_t bytes = rvcm_put_bytes(tx->flags) + length;
-	uint8_t *buf;
+	enum rvcm_path_when when = tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON;
+	struct rvcm_path *path = tx->peer->path;
 
-	if (peer->eager_off || peer->waiting || !peer->path || tx->flags & RVCM_EP_DELIVERED)
-		return rvcm_send_post(ep, tx, length);
-	buf = rvcm_path_reserve(peer->path, bytes);
-	if (!buf)
-		return rvcm_send_queue(ep, tx, length);
 	buf = rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data);
 	rvcm_copy(buf, tx->iov->addr, length);
 	rvcm_send_count(ep, length);
-	rvcm_path_commit(peer->path, bytes,
-			 tx->flags & RVCM_EP_MORE ? RVCM_PATH_MORE : RVCM_PATH_SOON);
+	rvcm_path_commit(path, bytes, when);
 	if (tx->flags & RVCM_EP_COMPLETION)
 		ep->sink->sent(ep->sink_ctx, tx);
+}
+
+/* Nothing stands in the way of a short message to the peer. */
+static inline bool is_clear(const struct rvcm_peer *peer, uint32_t flags)
+{
+	return !peer->eager_off && !peer->waiting && peer->path && !(flags & RVCM_EP_DELIVERED);
+}
+
+/* What rvcm_send_post does of one piece that is neither lent nor long. */
+static __attribute__((noinline)) int send_short(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
+{
+	size_t length = tx->iov->length;
+	size_t bytes = rvcm_put_bytes(tx->flags) + length;
+	uint8_t *buf;
+
+	if (!is_clear(tx->peer, tx->flags))
+		return rvcm_send_post(ep, tx, length);
+	buf = rvcm_path_reserve(tx->peer->path, bytes);
+	if (!buf)
+		return rvcm_send_queue(ep, tx, length);
+	send_in(ep, tx, buf, bytes, length);
 	return 0;
 }
 
@@ -289,11 +304,23 @@ static __attribute__((noinline)) int send_any(struct rvcm_ep *ep, const struct r
 	return rvcm_send_post(ep, tx, length);
 }
 
+/* A few bytes go at once if they can, without a call before that of the device. */
 int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 {
-	if (tx->n_iov == 1 && tx->iov->length < ep->short_end)
-		return send_short(ep, tx, tx->iov->length);
-	return send_any(ep, tx);
+	const struct rvcm_way *way;
+	size_t length, bytes;
+
+	if (tx->n_iov != 1 || tx->iov->length >= ep->short_end)
+		return send_any(ep, tx);
+	length = tx->iov->length;
+	if (!rvcm_copy_is_few(length) || !is_clear(tx->peer, tx->flags))
+		return send_short(ep, tx);
+	way = tx->peer->path->way;
+	bytes = rvcm_put_bytes(tx->flags) + length;
+	if (bytes >= way->end)
+		return send_short(ep, tx);
+	send_in(ep, tx, way->next, bytes, length);
+	return 0;
 }
 
 static __attribute__((noinline)) int recv_any(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
