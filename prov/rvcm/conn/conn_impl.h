@@ -137,7 +137,7 @@ struct rvcm_link {
 	uint64_t posted;                 /* sends posted: the ordinal of the last */
 	uint64_t completed;              /* sends that the device is known to be through with */
 	uint64_t signal_due;             /* the ordinal of the next one that is signalled */
-	size_t way_end;                  /* of conn.way, while it is open */
+	size_t way_end;                  /* of conn.way, while that is open */
 	struct rvcm_list inflight;       /* bufs that the device may still read, oldest first */
 	uint32_t inline_bytes_max;       /* the device's */
 	struct rvcm_dev_sge sge;         /* the next frame */
@@ -212,8 +212,9 @@ struct rvcm_conn {
 	struct rvcm_buf_queue replay;  /* posted, not acknowledged; oldest first */
 	struct rvcm_buf_queue pending; /* committed, not posted: the device's queue is full */
 	struct rvcm_buf *reserved;     /* not way.next */
-	struct rvcm_way way;
-	uint32_t way_until; /* the first message that must not go that way, whatever the credit */
+	struct rvcm_way way; /* way.h */
+	bool straight;
+	uint32_t way_until; /* it is straight for the messages before this number */
 
 	/* hold.c: what is posted and not flushed, and the messages of this turn. */
 	uint32_t turn;

@@ -14,9 +14,11 @@
  * carrier's turn, so that nothing has to be visited when a turn ends.
  */
 #include "conn/hold.h"
+#include "conn/way.h"
 
 void rvcm_hold_add(struct rvcm_conn *conn, size_t bytes)
 {
+	rvcm_way_bend(conn);
 	conn->held++;
 	conn->held_bytes += bytes;
 	if (!rvcm_list_empty(&conn->hold))

@@ -374,6 +374,7 @@ void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 	rvcm_way_open(conn);
 	if (bytes < conn->way.end)
 		return conn->way.next;
+	rvcm_way_bend(conn); /* it comes first */
 	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
 	if (!conn->reserved) {
 		rvcm_conn_schedule(conn);

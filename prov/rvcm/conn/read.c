@@ -63,7 +63,7 @@ static int post_piece(struct rvcm_conn *conn, struct rvcm_read *read)
 	read->posted += sge.length;
 	read->pieces++;
 	conn->reads_inflight++;
-	rvcm_way_shut(conn);
+	rvcm_way_bend(conn);
 	return 0;
 }
 

@@ -95,7 +95,7 @@ static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
 	uint32_t flags = PLAIN;
 	int rc;
 
-	rvcm_way_shut(conn);
+	rvcm_way_bend(conn);
 	if (rvcm_tx_room(conn) == 0)
 		return -EAGAIN;
 	stamp(conn, (void *)buf->frame);
@@ -144,7 +144,7 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 static __attribute__((noinline, cold)) void put_off(struct rvcm_conn *conn, struct rvcm_buf *buf,
 						    int rc)
 {
-	rvcm_way_shut(conn);
+	rvcm_way_bend(conn);
 	rvcm_buf_queue_add(&conn->pending, buf);
 	rvcm_conn_schedule(conn);
 	post_failed(conn, rc);
@@ -179,6 +179,7 @@ void rvcm_tx_commit(struct rvcm_conn *conn, struct rvcm_buf *buf, enum rvcm_wire
 	/* The completion of END vouches for all that was sent before. */
 	buf->flags = RVCM_BUF_HELD | (kind == RVCM_WIRE_END ? RVCM_BUF_SIGNALLED : 0);
 	fill(buf, kind, conn->tx_seq++, rvcm_wire_slots_of(src, dst), bytes);
+	rvcm_way_shut(conn);
 	send(conn, buf, rvcm_hold_may(conn, buf->bytes));
 }
 
@@ -189,6 +190,7 @@ static inline struct rvcm_buf *take_data(struct rvcm_path_full *path, size_t byt
 	struct rvcm_buf *buf = conn->reserved ? conn->reserved : rvcm_way_take(conn);
 
 	conn->reserved = NULL;
+	rvcm_way_shut(conn);
 	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
 	buf->flags = RVCM_BUF_HELD | flags;
 	fill(buf, RVCM_WIRE_DATA, conn->tx_seq++, path->out_slots, bytes);
@@ -201,15 +203,14 @@ static __attribute__((noinline)) void send_any(struct rvcm_path_full *path, size
 	struct rvcm_conn *conn = path->tx;
 	struct rvcm_buf *buf = take_data(path, bytes, 0);
 
-	if (conn->pending.first) {
+	if (conn->pending.first) /* and so on its list */
 		rvcm_buf_queue_add(&conn->pending, buf);
-		return;
-	}
-	send(conn, buf, hold);
+	else
+		send(conn, buf, hold);
 	rvcm_way_open(conn);
 }
 
-/* It was the last one that could go straight. */
+/* That was the last one, for now. */
 static __attribute__((noinline)) void leave_way(struct rvcm_conn *conn)
 {
 	rvcm_way_shut(conn);
@@ -251,7 +252,9 @@ static inline void send_straight(struct rvcm_path_full *path, struct rvcm_conn *
 	link->posted++;
 	rvcm_buf_queue_add(&conn->replay, buf);
 	conn->tx_seq = ++seq;
-	if (seq == conn->way_until || seq == conn->tx_limit || !rvcm_way_refill(conn))
+	if (seq == conn->way_until)
+		rvcm_way_bend(conn);
+	if (seq == conn->tx_limit || !rvcm_way_refill(conn))
 		leave_way(conn);
 	rc = link->qp->dev->ops->post(link->qp, &link->wr);
 	if (rc)
@@ -263,7 +266,7 @@ void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when
 	struct rvcm_conn *conn = path->tx;
 	bool hold = rvcm_hold_asks(conn, when, bytes + sizeof(struct rvcm_wire_frame));
 
-	if (hold || bytes >= conn->way.end || conn->held)
+	if (hold || !conn->straight)
 		send_any(path, bytes, hold);
 	else
 		send_straight(path, conn, bytes);

@@ -22,23 +22,25 @@ static uint64_t length(const struct rvcm_conn *conn)
 	return room < unsignalled ? room : unsignalled;
 }
 
-static bool may_open(const struct rvcm_conn *conn)
+static void straighten(struct rvcm_conn *conn)
 {
-	return conn->up && !conn->failing && !conn->pending.first &&
-	       conn->tx_seq != conn->tx_limit && conn->link->way_end;
+	uint32_t n;
+
+	if (conn->pending.first || conn->held || conn->reserved)
+		return;
+	n = (uint32_t)length(conn);
+	conn->straight = n != 0;
+	conn->way_until = conn->tx_seq + n;
 }
 
 void rvcm_way_open(struct rvcm_conn *conn)
 {
-	uint32_t n;
-
-	if (!may_open(conn))
+	if (!conn->up || conn->failing || conn->tx_seq == conn->tx_limit || !conn->link->way_end)
 		return;
-	n = (uint32_t)length(conn);
-	if (n == 0 || (!conn->way.next && !rvcm_way_refill(conn)))
+	if (!conn->way.next && !rvcm_way_refill(conn))
 		return;
 	conn->way.end = conn->link->way_end;
-	conn->way_until = conn->tx_seq + n;
+	straighten(conn);
 }
 
 struct rvcm_buf *rvcm_way_take(struct rvcm_conn *conn)

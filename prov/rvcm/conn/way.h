@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The straight way of a short message. All that tx.c asks of a message can be known before it
- * comes: there is credit, and room in the device's queue; the device will copy it, and need not say
- * when it has, for another one that is due soon will; nothing waits in front of it, and a buffer is
- * there. While that holds the way is open: rvcm_path_reserve hands out the buffer without a call,
- * and a commit asks nothing. It is opened for as many messages as the device takes; the next one
- * goes by the rules, and opens it again. So does the first one after credit has run out.
+ * The way of a short message. What tx.c asks of a message can be known before it comes, and is
+ * answered beforehand, in two parts.
  *
- * What makes any of these less shuts the way. What makes them more does not matter until then.
+ * The way is open: there is credit for another message, and a buffer that the device will copy it
+ * from. So rvcm_path_reserve hands out the buffer without a call.
+ *
+ * It is straight: the device's queue has room, no signal is due, nothing is pending or held in
+ * front. So a commit asks nothing. It is that for as many messages as the device takes; the next
+ * one goes by the rules (send_any of tx.c), and makes it straight again if that may be.
+ *
+ * What makes less of any of these says so, here. What makes more of it does not matter until then.
  */
 #ifndef RVCM_CONN_WAY_H
 #define RVCM_CONN_WAY_H
@@ -21,10 +24,16 @@ static inline bool rvcm_way_is_open(const struct rvcm_conn *conn)
 	return conn->way.end != 0;
 }
 
-/* The buffer, which is there, stays for what comes. */
+/* A credit is taken, or worth nothing. The buffer stays for what comes. */
 static inline void rvcm_way_shut(struct rvcm_conn *conn)
 {
 	conn->way.end = 0;
+}
+
+/* Look before the next message is posted. */
+static inline void rvcm_way_bend(struct rvcm_conn *conn)
+{
+	conn->straight = false;
 }
 
 /* The buffer that way.next is in. */
@@ -47,7 +56,7 @@ static inline bool rvcm_way_refill(struct rvcm_conn *conn)
 /* The link is opened: what can go this way on it? */
 void rvcm_way_prepare(struct rvcm_link *link);
 
-/* Open it as far as can be. */
+/* Open it, and make it straight, as far as can be. */
 void rvcm_way_open(struct rvcm_conn *conn);
 
 /* Take its buffer, which is there; it is shut. */
