@@ -263,16 +263,14 @@ static __attribute__((noinline)) int run_due(struct rvcm_carrier *carrier)
 
 int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 {
-	struct rvcm_carrier_dev *dev = carrier->devs;
-	struct rvcm_carrier_dev *end = dev + carrier->attr.n_devs;
-	int n = 0;
+	int n;
 
 	/* What waits leaves before the polling, what comes of that behind it. */
 	rvcm_carrier_flush(carrier);
 	carrier->waits = RVCM_HOLD_PROGRESSING;
-	do
-		n += rvcm_poll_inline(dev);
-	while (++dev < end);
+	n = rvcm_poll_inline(&carrier->devs[0]);
+	if (carrier->attr.n_devs > 1)
+		n += rvcm_poll_others(carrier);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
 	if (carrier->due)

@@ -56,3 +56,12 @@ int rvcm_poll_dev(struct rvcm_carrier_dev *dev)
 {
 	return rvcm_poll_inline(dev);
 }
+
+int rvcm_poll_others(struct rvcm_carrier *carrier)
+{
+	int n = 0;
+
+	for (uint32_t i = 1; i < carrier->attr.n_devs; i++)
+		n += rvcm_poll_dev(&carrier->devs[i]);
+	return n;
+}

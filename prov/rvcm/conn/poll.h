@@ -7,6 +7,9 @@
 
 #define RVCM_POLL_BATCH 16
 
+/* Every device but the first; returns the number of events. */
+int rvcm_poll_others(struct rvcm_carrier *carrier);
+
 /* What is not a frame on the link of a conn, as nearly all are. */
 void rvcm_poll_other(struct rvcm_carrier_dev *dev, const struct rvcm_dev_wc *wc);
 

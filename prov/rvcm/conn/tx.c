@@ -137,6 +137,7 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	conn->tx_seq = 0;
 	conn->tx_acked = 0;
 	conn->tx_limit = window;
+	conn->straight = false;
 	rvcm_confirm_reset(conn);
 }
 
@@ -179,7 +180,7 @@ void rvcm_tx_commit(struct rvcm_conn *conn, struct rvcm_buf *buf, enum rvcm_wire
 	/* The completion of END vouches for all that was sent before. */
 	buf->flags = RVCM_BUF_HELD | (kind == RVCM_WIRE_END ? RVCM_BUF_SIGNALLED : 0);
 	fill(buf, kind, conn->tx_seq++, rvcm_wire_slots_of(src, dst), bytes);
-	rvcm_way_shut(conn);
+	rvcm_way_shut(conn); /* that was a credit */
 	send(conn, buf, rvcm_hold_may(conn, buf->bytes));
 }
 
