@@ -5,6 +5,7 @@
  */
 #include "unit/unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/le.h"
@@ -31,12 +32,17 @@ static struct world {
 	const struct rvcm_dev_ops *below;
 	struct rvcm_dev_ops ops;
 	uint32_t posts;
+	uint32_t refuse;  /* so many posts more, for want of room */
 	uint32_t waiting; /* posted with MORE, and nothing without it or a flush since */
 	uint32_t sent;
 } w;
 
 static int counting_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr)
 {
+	if (w.refuse) {
+		w.refuse--;
+		return -EAGAIN;
+	}
 	w.posts++;
 	w.waiting = wr->flags & RVCM_DEV_WR_MORE ? w.waiting + 1 : 0;
 	return w.below->post(qp, wr);
@@ -322,6 +328,23 @@ static void what_waits_leaves_before_the_end(void **state)
 	world_close();
 }
 
+/* The device says that its queue is full, though by our count it is not. */
+static void what_is_refused_is_not_overtaken(void **state)
+{
+	(void)state;
+	for (uint32_t behind = 1; behind < 24; behind++) {
+		world_open(false);
+		for (uint32_t i = 0; i < behind; i++)
+			commit(8, RVCM_PATH_NOW);
+		w.refuse = 1;
+		for (int i = 0; i < 3; i++)
+			commit(8, RVCM_PATH_NOW);
+		assert_int_equal(w.posts, behind);
+		settle();
+		world_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +357,7 @@ int main(void)
 		cmocka_unit_test(so_many_are_held_and_not_more),
 		cmocka_unit_test(so_many_bytes_are_held_and_not_more),
 		cmocka_unit_test(nothing_waits_for_who_may_not_come_back),
+		cmocka_unit_test(what_is_refused_is_not_overtaken),
 		cmocka_unit_test(what_waits_leaves_before_the_end),
 	};
 

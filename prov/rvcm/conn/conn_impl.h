@@ -212,7 +212,7 @@ struct rvcm_conn {
 	struct rvcm_buf_queue replay;  /* posted, not acknowledged; oldest first */
 	struct rvcm_buf_queue pending; /* committed, not posted: the device's queue is full */
 	struct rvcm_buf *reserved;     /* not way.next */
-	struct rvcm_way way; /* way.h */
+	struct rvcm_way way;           /* way.h */
 	bool straight;
 	uint32_t way_until; /* it is straight for the messages before this number */
 
