@@ -58,7 +58,7 @@ static void exchange(struct conf_pair *pair, uint8_t *out, uint8_t *in)
 
 /* The counters of a process add up over its tests: what they were before. */
 struct before {
-	unsigned long hit, miss, remove;
+	unsigned long hit, miss, remove, full, evict;
 };
 
 static struct before begin(const char *monitor)
@@ -68,7 +68,8 @@ static struct before begin(const char *monitor)
 	setenv("FI_RVCM_MR_CACHE_MONITOR", monitor, 1);
 	conf_open(&node, &plain);
 	conf_close(&node);
-	return (struct before) { counter("mr_hit"), counter("mr_miss"), counter("mr_remove") };
+	return (struct before) { counter("mr_hit"), counter("mr_miss"), counter("mr_remove"),
+				 counter("mr_full"), counter("mr_evict") };
 }
 
 static int threads(void)
@@ -131,6 +132,34 @@ static void a_region_serves_messages(void **state)
 	assert_int_equal(counter("mr_miss") - before.miss, 2);
 	assert_int_equal(counter("mr_hit") - before.hit, 1);
 	munmap(out, BYTES);
+	munmap(in, BYTES);
+}
+
+/* It is held, so that nobody takes its place, though there is room for one only. */
+static void a_region_is_not_evicted(void **state)
+{
+	uint8_t *out = map(), *other = map(), *in = map();
+	struct conf_pair pair;
+	struct before before;
+	struct fid_mr *mr;
+
+	(void)state;
+	before = begin("userfaultfd");
+	setenv("FI_RVCM_MR_CACHE_COUNT", "1", 1);
+	conf_pair_open(&pair, &plain);
+	unsetenv("FI_RVCM_MR_CACHE_COUNT");
+	conf_ok(fi_mr_reg(pair.a.domain, out, BYTES, FI_SEND, 0, 0, 0, &mr, NULL));
+	exchange(&pair, other, in);
+	exchange(&pair, out, in);
+	conf_ok(fi_close(&mr->fid));
+	exchange(&pair, other, in);
+	conf_pair_close(&pair);
+	assert_int_equal(counter("mr_full") - before.full, 1);
+	assert_int_equal(counter("mr_evict") - before.evict, 1);
+	assert_int_equal(counter("mr_miss") - before.miss, 3);
+	assert_int_equal(counter("mr_hit") - before.hit, 3);
+	munmap(out, BYTES);
+	munmap(other, BYTES);
 	munmap(in, BYTES);
 }
 
@@ -228,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_used_again_is_a_hit),
 		cmocka_unit_test(a_region_serves_messages),
+		cmocka_unit_test(a_region_is_not_evicted),
 		cmocka_unit_test(what_has_gone_is_let_go_by_itself),
 		cmocka_unit_test(it_can_be_switched_off),
 		cmocka_unit_test(the_monitor_comes_and_goes_with_domains),

@@ -24,8 +24,20 @@ static bool limits_good(const struct rvcm_mr_attr *attr)
 			 attr->cache_count <= RVCM_MR_CACHE_COUNT_MAX);
 }
 
+static struct rvcm_mr_domain *domain_new(uint32_t n_tallies)
+{
+	struct rvcm_mr_domain *d;
+	size_t bytes = sizeof(*d) + n_tallies * sizeof(d->tallies[0]);
+
+	d = rvcm_mem_aligned(RVCM_POOL_CACHE_LINE, bytes);
+	if (d)
+		memset(d, 0, bytes);
+	return d;
+}
+
 static void init_cache(struct rvcm_mr_domain *d, const struct rvcm_mr_attr *attr)
 {
+	d->n_tallies = RVCM_MR_TALLIES;
 	d->monitor = attr->monitor;
 	d->cache_bytes = attr->cache_bytes;
 	d->cache_count = attr->cache_count;
@@ -35,14 +47,14 @@ static void init_cache(struct rvcm_mr_domain *d, const struct rvcm_mr_attr *attr
 int rvcm_mr_domain_open(struct rvcm_dev *const *devs, uint32_t n_devs,
 			const struct rvcm_mr_attr *attr, struct rvcm_mr_domain **domain)
 {
+	bool cache = attr && attr->monitor && attr->cache_bytes && attr->cache_count;
 	struct rvcm_mr_domain *d;
 
 	if (n_devs == 0 || n_devs > RVCM_MR_DEVS_MAX || !limits_good(attr))
 		return -EINVAL;
-	d = rvcm_mem_aligned(RVCM_POOL_CACHE_LINE, sizeof(*d));
+	d = domain_new(cache ? RVCM_MR_TALLIES : 0);
 	if (!d)
 		return -ENOMEM;
-	memset(d, 0, sizeof(*d));
 	pthread_mutex_init(&d->lock, NULL);
 	rvcm_lru_init(&d->lru);
 	rvcm_pool_init(&d->regions, sizeof(struct rvcm_mr), RVCM_POOL_CACHE_LINE, REGIONS_PER_CHUNK,
@@ -50,7 +62,7 @@ int rvcm_mr_domain_open(struct rvcm_dev *const *devs, uint32_t n_devs,
 	rvcm_pool_init(&d->rests, sizeof(struct rvcm_mr_rest), 0, REGIONS_PER_CHUNK, 0);
 	d->n_devs = n_devs;
 	memcpy(d->devs, devs, n_devs * sizeof(*devs));
-	if (attr && attr->monitor && attr->cache_bytes && attr->cache_count)
+	if (cache)
 		init_cache(d, attr);
 	rvcm_cache_heed(d); /* what happened before concerns nobody here */
 	*domain = d;

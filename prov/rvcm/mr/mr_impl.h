@@ -111,7 +111,8 @@ struct rvcm_mr_domain {
 	uint64_t refusals; /* registrations that a device would not make */
 	uint32_t n_devs;
 	struct rvcm_dev *devs[RVCM_MR_DEVS_MAX];
-	struct rvcm_mr_tally tallies[RVCM_MR_TALLIES];
+	uint32_t n_tallies; /* RVCM_MR_TALLIES, or 0 without a cache */
+	struct rvcm_mr_tally tallies[];
 };
 
 #define rvcm_mr_load(object)         atomic_load_explicit((object), memory_order_relaxed)

@@ -19,7 +19,7 @@ void rvcm_tally_sum(const struct rvcm_mr_domain *domain, uint64_t *regions, uint
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < RVCM_MR_TALLIES; i++)
+	for (size_t i = 0; i < domain->n_tallies; i++)
 		sum += rvcm_mr_load(&domain->tallies[i].inuse);
 	if ((int64_t)sum < 0)
 		sum = 0;
