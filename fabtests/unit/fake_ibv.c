@@ -459,6 +459,8 @@ int ibv_destroy_qp(struct ibv_qp *base)
 
 	if (fake_ibv.flushes_late)
 		flush(fake_of(base));
+	if (fake_ibv.takes_along && fake_ibv.n_srq)
+		(void)take_oldest(fake_ibv.srq, &fake_ibv.n_srq);
 	for (uint32_t i = 0; i < fake_ibv.n_wcs; i++)
 		if (fake_ibv.keeps_stale || fake_ibv.wcs[i].qp_num != base->qp_num)
 			fake_ibv.wcs[kept++] = fake_ibv.wcs[i];

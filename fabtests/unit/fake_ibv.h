@@ -50,6 +50,7 @@ struct fake_ibv {
 	bool keeps_stale;     /* destroying a queue pair leaves its completions in the queue */
 	bool flushes;         /* a queue pair that goes to error completes all that it has */
 	bool flushes_late;    /* ... when it is destroyed */
+	bool takes_along;     /* a queue pair that is destroyed takes a shared receive along */
 
 	struct ibv_wc wcs[FAKE_IBV_DEPTH]; /* of the one completion queue */
 	uint32_t n_wcs;

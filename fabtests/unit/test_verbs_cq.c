@@ -93,6 +93,68 @@ static void a_failed_receive_is_used_again(void **state)
 	}
 }
 
+static void one_more_message(struct verbs_world *w)
+{
+	fake_ibv_receive(w->qp->number, NULL, 1);
+	rvcm_verbs_pool_release(w->pool, received(w, 1).rx);
+}
+
+static void new_qp(struct verbs_world *w)
+{
+	rvcm_verbs_attach_end(&w->qp->base);
+	rvcm_verbs_qp_close(&w->qp->base);
+	w->qp = verbs_world_qp(w);
+	assert_int_equal(rvcm_verbs_attach(&w->qp->base), 0);
+}
+
+/* A receive that went with its QP, without a word, is replaced once it must have come back. */
+static void a_lost_receive_is_replaced(void **state)
+{
+	struct verbs_world w;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	for (int round = 0; round < 20; round++) {
+		uint32_t lost = 1 + (uint32_t)round % 3;
+
+		fake_ibv.takes_along = true;
+		for (uint32_t i = 0; i < lost; i++)
+			new_qp(&w);
+		fake_ibv.takes_along = false;
+		assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL - lost);
+		for (int i = 0; i < 6 * VERBS_WORLD_POOL; i++)
+			one_more_message(&w);
+		assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL);
+	}
+	verbs_world_close(&w);
+}
+
+/* Nothing was lost: nothing is replaced, also if a message takes its time. */
+static void a_slow_receive_is_not_used_twice(void **state)
+{
+	struct verbs_world w;
+	uint64_t slow;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	slow = fake_ibv.srq[0];
+	memmove(fake_ibv.srq, fake_ibv.srq + 1, --fake_ibv.n_srq * sizeof(slow));
+	new_qp(&w);
+	for (int i = 0; i < 6 * VERBS_WORLD_POOL; i++)
+		one_more_message(&w);
+	/* It was replaced, and comes after all: there are no more than before. */
+	assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL);
+	fake_ibv_push(&(struct ibv_wc) {
+		.wr_id = slow, .opcode = IBV_WC_RECV, .byte_len = 9, .qp_num = w.qp->number });
+	rvcm_verbs_pool_release(w.pool, received(&w, 9).rx);
+	for (int i = 0; i < 6 * VERBS_WORLD_POOL; i++)
+		one_more_message(&w);
+	assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL);
+	for (uint32_t i = 0; i < fake_ibv.n_srq; i++)
+		assert_true(fake_ibv.srq[i] != slow);
+	verbs_world_close(&w);
+}
+
 static void writes_with_immediates_have_no_data(void **state)
 {
 	struct verbs_world w;
@@ -578,6 +640,8 @@ int main(void)
 		cmocka_unit_test(a_released_receive_is_posted_again),
 		cmocka_unit_test(a_pool_grows_as_promised),
 		cmocka_unit_test(a_failed_receive_is_used_again),
+		cmocka_unit_test(a_lost_receive_is_replaced),
+		cmocka_unit_test(a_slow_receive_is_not_used_twice),
 		cmocka_unit_test(writes_with_immediates_have_no_data),
 		cmocka_unit_test(what_comes_before_attach_waits),
 		cmocka_unit_test(what_nobody_attached_for_is_used_again),

@@ -81,6 +81,8 @@ void rvcm_verbs_attach_close(struct rvcm_verbs_qp *qp)
 	if (!qp->was_attached)
 		rvcm_verbs_attach_discard(qp);
 	rvcm_lock_release(&dev->lock);
+	if (!qp->was_attached && qp->attr.pool)
+		rvcm_verbs_pool_died(qp->attr.pool);
 	atomic_store_explicit(&qp->closed, true, memory_order_release);
 	rvcm_verbs_attach_put(qp);
 }
@@ -129,6 +131,8 @@ void rvcm_verbs_attach_end(struct rvcm_dev_qp *base)
 	qp->attached = false;
 	rvcm_lock_release(&qp->lock);
 	rvcm_verbs_cq_detach(qp);
+	if (qp->attr.pool)
+		rvcm_verbs_pool_died(qp->attr.pool);
 	rvcm_verbs_sq_abort(qp);
 	rvcm_verbs_rq_abort(qp);
 	rvcm_verbs_qp_tell(qp, RVCM_VERBS_NEWS_DETACHED);

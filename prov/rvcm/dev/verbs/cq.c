@@ -245,7 +245,16 @@ static inline void *cq_address(const struct ibv_wc *raw)
 	return (void *)(uintptr_t)(raw->wr_id & ~(uint64_t)RVCM_VERBS_KIND_MASK);
 }
 
-/* A shared receive waits with its queue pair; n pool's that failed has nothing to tell. */
+/* A pool's receive, which the device has no more. */
+static inline struct rvcm_verbs_rx *cq_taken(const struct ibv_wc *raw)
+{
+	struct rvcm_verbs_rx *rx = cq_address(raw);
+
+	rx->posted = false;
+	return rx;
+}
+
+/* It waits with its queue pair. */
 static void cq_park(struct rvcm_verbs_qp *qp, const struct ibv_wc *raw)
 {
 	struct rvcm_verbs_parked *parked;
@@ -253,7 +262,7 @@ static void cq_park(struct rvcm_verbs_qp *qp, const struct ibv_wc *raw)
 	if (cq_kind(raw) == RVCM_VERBS_KIND_SLOT)
 		parked = &((struct rvcm_verbs_slot *)cq_address(raw))->parked;
 	else
-		parked = &((struct rvcm_verbs_rx *)cq_address(raw))->parked;
+		parked = &cq_taken(raw)->parked;
 	rvcm_verbs_wc_got(&parked->got, raw);
 	rvcm_list_add_tail(&qp->parked, &parked->node);
 }
@@ -262,7 +271,7 @@ static void cq_park(struct rvcm_verbs_qp *qp, const struct ibv_wc *raw)
 static void cq_drop(const struct ibv_wc *raw)
 {
 	if (cq_kind(raw) == RVCM_VERBS_KIND_RX) {
-		struct rvcm_verbs_rx *rx = cq_address(raw);
+		struct rvcm_verbs_rx *rx = cq_taken(raw);
 
 		rvcm_verbs_pool_release(&rx->pool->base, rx);
 	} else if (cq_kind(raw) == RVCM_VERBS_KIND_SLOT) {
@@ -318,7 +327,7 @@ static inline void cq_fill_rx(const struct rvcm_verbs_qp *qp, struct rvcm_verbs_
 /* A pool's receive. One that failed is why the queue pair fails, and used again. */
 static int cq_rx(struct rvcm_verbs_qp *qp, const struct ibv_wc *raw, struct rvcm_dev_wc *wc, int n)
 {
-	struct rvcm_verbs_rx *rx = cq_address(raw);
+	struct rvcm_verbs_rx *rx = cq_taken(raw);
 
 	if (RVCM_VERBS_UNLIKELY(raw->status != IBV_WC_SUCCESS)) {
 		rvcm_verbs_pool_release(&rx->pool->base, rx);

@@ -53,6 +53,9 @@ struct rvcm_verbs_rx {
 	struct rvcm_verbs_pool *pool;
 	struct ibv_recv_wr wr; /* ready to be posted */
 	struct ibv_sge sge;
+	uint32_t epoch; /* the pool's, when it was posted */
+	bool posted;    /* the device has it */
+	bool replaced;  /* it was taken for lost */
 };
 
 /* A receive of a shared queue. */
@@ -95,6 +98,7 @@ struct rvcm_verbs_srq {
 /* Buffers that were registered together. */
 struct rvcm_verbs_chunk {
 	struct rvcm_verbs_chunk *next;
+	uint32_t n;
 	struct ibv_mr *mr; /* NULL: gone */
 	void *memory;
 	struct rvcm_verbs_rx rx[];
@@ -111,6 +115,10 @@ struct rvcm_verbs_pool {
 	struct ibv_srq *srq; /* NULL: gone */
 	struct rvcm_verbs_chunk *chunks;
 	uint32_t made; /* receives that there are */
+
+	atomic_uint epoch; /* of its QPs, so many died */
+	atomic_uint watch; /* releases until lost ones are looked for; 0 = nothing to look for */
+	uint32_t suspect;  /* then: posted in an epoch before this one */
 };
 
 /* In dev->by_number, and in a cq's. */
@@ -153,6 +161,8 @@ void rvcm_verbs_wc_fill(const struct rvcm_verbs_qp *qp, const struct rvcm_verbs_
 			struct rvcm_dev_wc *wc);
 
 /* pool.c */
+/* A QP that used it died, and may have taken a receive along. Any thread. */
+void rvcm_verbs_pool_died(struct rvcm_dev_pool *pool);
 /* As release; any thread. */
 void rvcm_verbs_pool_return(struct rvcm_verbs_rx *rx);
 /* Give back what the device has of it; data. */

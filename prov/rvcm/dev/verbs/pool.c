@@ -6,6 +6,12 @@
  * A released one is posted at once. Posting a few together would save little (the queue is in our
  * memory, and no doorbell or system call is behind it) and withhold receives that are promised.
  *
+ * Lost receives. A QP that is destroyed may take one along: some devices drop its completions, with
+ * the receives that they stand for. Which ones is not said, but a shared receive queue is served in
+ * order: what was posted before a QP died, and has not come back when twice as many have as there
+ * are, is not in the queue any more. It is replaced, for it may yet be in the middle of a message
+ * of another QP, and is not used again if it comes back.
+ *
  * ibv_post_srq_recv(3) may be called by both sides at once; the lock is for the chunks, and for srq
  * while the device goes away.
  */
@@ -129,8 +135,11 @@ static void pool_rx_init(struct rvcm_verbs_pool *pool, struct rvcm_verbs_chunk *
 static int pool_post(struct rvcm_verbs_rx *rx)
 {
 	struct ibv_recv_wr *bad;
-	int rc = ibv_post_srq_recv(rx->pool->srq, &rx->wr, &bad);
+	int rc;
 
+	rx->epoch = atomic_load_explicit(&rx->pool->epoch, memory_order_relaxed);
+	rx->posted = true;
+	rc = ibv_post_srq_recv(rx->pool->srq, &rx->wr, &bad);
 	return rc < 0 ? rc : -rc;
 }
 
@@ -144,6 +153,7 @@ static struct rvcm_verbs_chunk *pool_chunk(struct rvcm_verbs_pool *pool, uint32_
 
 	if (!chunk)
 		return NULL;
+	chunk->n = n;
 	chunk->memory = rvcm_mem_aligned(POOL_PAGE, bytes);
 	if (!chunk->memory) {
 		pool_chunk_free(chunk);
@@ -168,22 +178,22 @@ static uint32_t pool_chunk_count(const struct rvcm_verbs_pool *pool, uint32_t ne
 	return n < pool->count - pool->made ? n : pool->count - pool->made;
 }
 
-static int pool_make(struct rvcm_verbs_pool *pool, uint32_t need)
+/* Returns how many are posted. */
+static uint32_t pool_make(struct rvcm_verbs_pool *pool, uint32_t n)
 {
-	uint32_t n = pool_chunk_count(pool, need);
 	struct rvcm_verbs_chunk *chunk = pool_chunk(pool, n);
+	uint32_t i;
 
 	if (!chunk)
-		return -ENOMEM;
+		return 0;
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
-	for (uint32_t i = 0; i < n; i++) {
+	for (i = 0; i < n; i++) {
 		pool_rx_init(pool, chunk, i);
 		if (pool_post(&chunk->rx[i]))
-			return -ENOMEM;
-		pool->made++;
+			break;
 	}
-	return 0;
+	return i;
 }
 
 int rvcm_verbs_pool_grow(struct rvcm_dev_pool *base, uint32_t count)
@@ -197,20 +207,91 @@ int rvcm_verbs_pool_grow(struct rvcm_dev_pool *base, uint32_t count)
 	else if (count > pool->count)
 		rc = -ENOMEM;
 	else if (count > pool->made)
-		rc = pool_make(pool, count - pool->made);
+		pool->made += pool_make(pool, pool_chunk_count(pool, count - pool->made));
+	if (!rc && count > pool->made)
+		rc = -ENOMEM;
 	rvcm_lock_release(&pool->lock);
 	return rc;
 }
 
+/* -- lost receives -------------------------------------------------------------------------- */
+
+void rvcm_verbs_pool_died(struct rvcm_dev_pool *base)
+{
+	struct rvcm_verbs_pool *pool = pool_of(base);
+
+	rvcm_lock_acquire(&pool->lock);
+	atomic_fetch_add_explicit(&pool->epoch, 1, memory_order_relaxed);
+	if (!atomic_load_explicit(&pool->watch, memory_order_relaxed)) {
+		pool->suspect = atomic_load_explicit(&pool->epoch, memory_order_relaxed);
+		atomic_store_explicit(&pool->watch, 2 * pool->made, memory_order_relaxed);
+	}
+	rvcm_lock_release(&pool->lock);
+}
+
+static bool pool_is_lost(const struct rvcm_verbs_pool *pool, const struct rvcm_verbs_rx *rx)
+{
+	return rx->posted && !rx->replaced && (int32_t)(rx->epoch - pool->suspect) < 0;
+}
+
+/* Mark at most n of them; returns how many there are. */
+static uint32_t pool_lost(struct rvcm_verbs_pool *pool, uint32_t n)
+{
+	uint32_t found = 0;
+
+	for (struct rvcm_verbs_chunk *chunk = pool->chunks; chunk; chunk = chunk->next)
+		for (uint32_t i = 0; i < chunk->n; i++) {
+			if (!pool_is_lost(pool, &chunk->rx[i]))
+				continue;
+			if (found++ < n)
+				chunk->rx[i].replaced = true;
+		}
+	return found;
+}
+
+static void pool_replace(struct rvcm_verbs_pool *pool)
+{
+	uint32_t lost = pool->srq ? pool_lost(pool, 0) : 0;
+
+	if (!lost)
+		return;
+	/* A queue that is full has lost nothing, and takes none. */
+	lost = pool_make(pool, lost);
+	(void)pool_lost(pool, lost);
+	rvcm_info(RVCM_LOG_EP_DATA, "%s: %u receives were lost with queue pairs, and are replaced",
+		  pool->base.dev->attr.name, lost);
+}
+
+static __attribute__((noinline)) void pool_watch(struct rvcm_verbs_pool *pool)
+{
+	if (atomic_fetch_sub_explicit(&pool->watch, 1, memory_order_relaxed) != 1)
+		return;
+	rvcm_lock_acquire(&pool->lock);
+	pool_replace(pool);
+	/* Others may have died meanwhile. */
+	if (pool->suspect != atomic_load_explicit(&pool->epoch, memory_order_relaxed)) {
+		pool->suspect = atomic_load_explicit(&pool->epoch, memory_order_relaxed);
+		atomic_store_explicit(&pool->watch, 2 * pool->made, memory_order_relaxed);
+	}
+	rvcm_lock_release(&pool->lock);
+}
+
 /* -- using ---------------------------------------------------------------------------------- */
+
+/* There is room for all that are not lost, so that it cannot be refused. */
+static void pool_repost(struct rvcm_verbs_rx *rx)
+{
+	if (RVCM_VERBS_LIKELY(rx->pool->srq && !rx->replaced))
+		(void)pool_post(rx);
+}
 
 void rvcm_verbs_pool_release(struct rvcm_dev_pool *base, void *rx)
 {
 	struct rvcm_verbs_pool *pool = pool_of(base);
 
-	/* There is room for all that were made, so that it cannot be refused. */
-	if (RVCM_VERBS_LIKELY(pool->srq != NULL))
-		(void)pool_post(rx);
+	if (RVCM_VERBS_UNLIKELY(atomic_load_explicit(&pool->watch, memory_order_relaxed)))
+		pool_watch(pool);
+	pool_repost(rx);
 }
 
 void rvcm_verbs_pool_return(struct rvcm_verbs_rx *rx)
@@ -218,7 +299,7 @@ void rvcm_verbs_pool_return(struct rvcm_verbs_rx *rx)
 	struct rvcm_verbs_pool *pool = rx->pool;
 
 	rvcm_lock_acquire(&pool->lock);
-	rvcm_verbs_pool_release(&pool->base, rx);
+	pool_repost(rx);
 	rvcm_lock_release(&pool->lock);
 }
 
