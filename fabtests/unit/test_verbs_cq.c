@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "unit/failmem.h"
 
 static struct rvcm_dev_wc received(struct verbs_world *w, size_t length)
 {
@@ -118,14 +119,37 @@ static void a_lost_receive_is_replaced(void **state)
 		uint32_t lost = 1 + (uint32_t)round % 3;
 
 		fake_ibv.takes_along = true;
-		for (uint32_t i = 0; i < lost; i++)
+		/* The next one goes before the last one is missed. */
+		for (uint32_t i = 0; i < lost; i++) {
+			for (int k = 0; k < VERBS_WORLD_POOL + 2; k++)
+				one_more_message(&w);
 			new_qp(&w);
+		}
 		fake_ibv.takes_along = false;
-		assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL - lost);
+		assert_true(fake_ibv.n_srq < VERBS_WORLD_POOL);
 		for (int i = 0; i < 6 * VERBS_WORLD_POOL; i++)
 			one_more_message(&w);
 		assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL);
 	}
+	verbs_world_close(&w);
+}
+
+/* What the application holds is not lost. */
+static void a_held_receive_is_not_replaced(void **state)
+{
+	struct verbs_world w;
+	struct rvcm_dev_wc held;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	fake_ibv_receive(w.qp->number, NULL, 1);
+	held = received(&w, 1);
+	new_qp(&w);
+	for (int i = 0; i < 6 * VERBS_WORLD_POOL; i++)
+		one_more_message(&w);
+	assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL - 1);
+	rvcm_verbs_pool_release(w.pool, held.rx);
+	assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL);
 	verbs_world_close(&w);
 }
 
@@ -593,45 +617,97 @@ static void a_device_that_is_gone_is_let_go(void **state)
 	verbs_world_close(&w);
 }
 
+struct all {
+	struct rvcm_dev_cq *cq;
+	struct rvcm_dev_pool *pool;
+	struct rvcm_dev_srq *srq;
+	struct rvcm_dev_mr *mr;
+	struct rvcm_dev_qp *qp;
+};
+
+static bool open_all(struct verbs_world *w, struct all *all)
+{
+	const struct rvcm_dev_pool_attr attr = { .message_bytes_max = 256, .count = 8 };
+	const struct rvcm_dev_mr_attr mr = { .addr = w->bytes, .length = 1 };
+
+	memset(all, 0, sizeof(*all));
+	return rvcm_verbs_cq_open(w->dev, 16, &all->cq) == 0 &&
+	       rvcm_verbs_pool_open(w->dev, &attr, &all->pool) == 0 &&
+	       rvcm_verbs_pool_grow(all->pool, 8) == 0 &&
+	       rvcm_verbs_srq_open(w->dev, 16, 1, &all->srq) == 0 &&
+	       rvcm_verbs_mr_reg(w->dev, &mr, &all->mr) == 0 &&
+	       rvcm_verbs_qp_open(w->dev, &w->attr, &all->qp) == 0;
+}
+
+static void close_all(const struct all *all)
+{
+	if (all->qp)
+		rvcm_verbs_qp_close(all->qp);
+	if (all->mr)
+		rvcm_verbs_mr_dereg(all->mr);
+	if (all->srq)
+		rvcm_verbs_srq_close(all->srq);
+	if (all->pool)
+		rvcm_verbs_pool_close(all->pool);
+	if (all->cq)
+		rvcm_verbs_cq_close(all->cq);
+}
+
 /* Each call of the library fails once: a clean error, and nothing is left. */
 static void each_call_may_fail(void **state)
 {
-	const struct rvcm_dev_pool_attr attr = { .message_bytes_max = 256, .count = 8 };
 	struct verbs_world w;
+	struct all all;
 	uint32_t n = 0;
-	bool all;
+	bool opened;
 
 	(void)state;
 	do {
-		struct rvcm_dev_cq *cq = NULL;
-		struct rvcm_dev_pool *pool = NULL;
-		struct rvcm_dev_srq *srq = NULL;
-		struct rvcm_dev_mr *mr = NULL;
-		struct rvcm_dev_qp *qp = NULL;
-
 		verbs_world_open(&w, false);
 		fake_ibv.fail_nth = ++n;
-		all = rvcm_verbs_cq_open(w.dev, 16, &cq) == 0 &&
-		      rvcm_verbs_pool_open(w.dev, &attr, &pool) == 0 &&
-		      rvcm_verbs_pool_grow(pool, 8) == 0 &&
-		      rvcm_verbs_srq_open(w.dev, 16, 1, &srq) == 0 &&
-		      rvcm_verbs_mr_reg(w.dev, &(struct rvcm_dev_mr_attr) { .length = 1 }, &mr) ==
-			      0 &&
-		      rvcm_verbs_qp_open(w.dev, &w.attr, &qp) == 0;
-		if (qp)
-			rvcm_verbs_qp_close(qp);
-		if (mr)
-			rvcm_verbs_mr_dereg(mr);
-		if (srq)
-			rvcm_verbs_srq_close(srq);
-		if (pool)
-			rvcm_verbs_pool_close(pool);
-		if (cq)
-			rvcm_verbs_cq_close(cq);
+		opened = open_all(&w, &all);
 		fake_ibv.fail_nth = 0;
+		close_all(&all);
 		verbs_world_close(&w);
-	} while (!all);
+	} while (!opened);
 	assert_int_equal(n, 8); /* channel, queue, srq, memory, srq, mr, qp; and none */
+}
+
+static void each_allocation_may_fail(void **state)
+{
+	size_t before = failmem_outstanding();
+	struct verbs_world w;
+	struct all all;
+	uint32_t n = 0;
+	bool opened;
+
+	(void)state;
+	do {
+		verbs_world_open(&w, false);
+		failmem_fail_nth(++n);
+		opened = open_all(&w, &all);
+		failmem_fail_nth(0);
+		close_all(&all);
+		verbs_world_close(&w);
+		assert_int_equal(failmem_outstanding(), before);
+	} while (!opened);
+	assert_true(n > 8);
+}
+
+/* Without memory for a batch what could wait leaves at once. */
+static void nothing_waits_without_memory(void **state)
+{
+	const struct rvcm_dev_wr wr = { .flags = RVCM_DEV_WR_MORE };
+	struct verbs_world w;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	failmem_fail_nth(1);
+	assert_int_equal(verbs_world_post(&w, wr, 8), 0);
+	assert_int_equal(fake_ibv.doorbells, 1);
+	assert_int_equal(verbs_world_post(&w, wr, 8), 0);
+	assert_int_equal(fake_ibv.doorbells, 1);
+	verbs_world_close(&w);
 }
 
 int main(void)
@@ -641,6 +717,7 @@ int main(void)
 		cmocka_unit_test(a_pool_grows_as_promised),
 		cmocka_unit_test(a_failed_receive_is_used_again),
 		cmocka_unit_test(a_lost_receive_is_replaced),
+		cmocka_unit_test(a_held_receive_is_not_replaced),
 		cmocka_unit_test(a_slow_receive_is_not_used_twice),
 		cmocka_unit_test(writes_with_immediates_have_no_data),
 		cmocka_unit_test(what_comes_before_attach_waits),
@@ -659,6 +736,8 @@ int main(void)
 		cmocka_unit_test(a_pool_may_go_first),
 		cmocka_unit_test(a_device_that_is_gone_is_let_go),
 		cmocka_unit_test(each_call_may_fail),
+		cmocka_unit_test(each_allocation_may_fail),
+		cmocka_unit_test(nothing_waits_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("verbs_cq", tests, NULL, NULL);
