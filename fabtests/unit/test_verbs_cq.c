@@ -520,6 +520,23 @@ static void arming_for_all_is_more(void **state)
 	verbs_world_close(&w);
 }
 
+/* Who polls nothing sleeps: completions that are nobody's business do not hide the others. */
+static void nothing_means_that_there_is_none(void **state)
+{
+	const struct rvcm_dev_wr silent = { .op = RVCM_DEV_OP_SEND };
+	struct verbs_world w;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	for (int i = 0; i < VERBS_WORLD_DEPTH; i++)
+		assert_int_equal(verbs_world_post(&w, silent, 8), 0);
+	fake_ibv_complete(w.qp, VERBS_WORLD_DEPTH);
+	assert_int_equal(fake_ibv.n_wcs, 2);
+	fake_ibv_receive(w.qp->number, NULL, 5);
+	rvcm_verbs_pool_release(w.pool, received(&w, 5).rx);
+	verbs_world_close(&w);
+}
+
 /* The device knows nothing of a flush that is made here, nor of what control asks. */
 static void what_is_made_here_wakes_too(void **state)
 {
@@ -732,6 +749,7 @@ int main(void)
 		cmocka_unit_test(an_event_is_asked_for_once),
 		cmocka_unit_test(arming_for_all_is_more),
 		cmocka_unit_test(what_is_made_here_wakes_too),
+		cmocka_unit_test(nothing_means_that_there_is_none),
 		cmocka_unit_test(what_nobody_polled_goes_with_it),
 		cmocka_unit_test(a_pool_may_go_first),
 		cmocka_unit_test(a_device_that_is_gone_is_let_go),

@@ -238,6 +238,75 @@ static void a_signalled_one_vouches_for_those_before(void **state)
 	verbs_world_close(&w);
 }
 
+/* The n-th that was posted ends so, before others that were posted before it. */
+static void end_nth(const struct verbs_world *w, uint32_t n, enum ibv_wc_status status)
+{
+	const struct fake_ibv_send *send = &fake_ibv_qp(w->qp)->sends[n];
+
+	assert_true(send->wr.send_flags & IBV_SEND_SIGNALED);
+	fake_ibv_push(&(struct ibv_wc) {
+		.wr_id = send->wr.wr_id, .status = status, .qp_num = w->qp->number });
+}
+
+static void open_iwarp(struct verbs_world *w)
+{
+	verbs_world_open(w, false);
+	w->qp->reads_apart = true;
+	fake_ibv.flushes = false;
+}
+
+/* siw completes a SEND when it is sent, while a READ before it waits for its answer. */
+static void a_read_speaks_for_itself(void **state)
+{
+	const struct rvcm_dev_wr reads[] = { { .op = RVCM_DEV_OP_READ },
+					     { .op = RVCM_DEV_OP_READ, .flags = SIGNALED } };
+	struct verbs_world w;
+
+	(void)state;
+	for (int marked = 0; marked < 2; marked++) {
+		open_iwarp(&w);
+		assert_int_equal(verbs_world_post(&w, numbered(silent, 1), 8), 0);
+		assert_int_equal(verbs_world_post(&w, numbered(reads[marked], 2), 8), 0);
+		assert_int_equal(verbs_world_post(&w, numbered(loud, 3), 8), 0);
+		end_nth(&w, 2, IBV_WC_SUCCESS);
+		verbs_world_quiet(&w);
+		end_nth(&w, 1, IBV_WC_SUCCESS);
+		if (marked)
+			expect(&w, 2, RVCM_STATUS_OK);
+		expect(&w, 3, RVCM_STATUS_OK);
+		verbs_world_quiet(&w);
+		assert_int_equal(w.qp->cq->in_flight, 0);
+		verbs_world_close(&w);
+	}
+}
+
+/* From the first that failed on nothing was done, whatever the device says of those behind. */
+static void a_read_fails_behind_the_others(void **state)
+{
+	const struct rvcm_dev_wr read = { .op = RVCM_DEV_OP_READ, .flags = SIGNALED };
+	struct verbs_world w;
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		open_iwarp(&w);
+		assert_int_equal(verbs_world_post(&w, numbered(read, 1), 8), 0);
+		assert_int_equal(verbs_world_post(&w, numbered(read, 2), 8), 0);
+		assert_int_equal(verbs_world_post(&w, numbered(loud, 3), 8), 0);
+		end_nth(&w, 2, IBV_WC_SUCCESS);
+		end_nth(&w, 0, IBV_WC_SUCCESS);
+		expect(&w, 1, RVCM_STATUS_OK);
+		verbs_world_quiet(&w);
+		if (late)
+			rvcm_verbs_attach_end(&w.qp->base);
+		else
+			end_nth(&w, 1, IBV_WC_REM_ACCESS_ERR);
+		expect(&w, 2, late ? RVCM_STATUS_FLUSHED : RVCM_STATUS_REMOTE_ACCESS);
+		expect(&w, 3, RVCM_STATUS_FLUSHED);
+		verbs_world_quiet(&w);
+		verbs_world_close(&w);
+	}
+}
+
 static void a_full_queue_says_so(void **state)
 {
 	struct verbs_world w;
@@ -550,6 +619,8 @@ int main(void)
 		cmocka_unit_test(what_the_link_cannot_do_is_refused),
 		cmocka_unit_test(unsignalled_ones_never_fill_the_queue),
 		cmocka_unit_test(a_signalled_one_vouches_for_those_before),
+		cmocka_unit_test(a_read_speaks_for_itself),
+		cmocka_unit_test(a_read_fails_behind_the_others),
 		cmocka_unit_test(a_full_queue_says_so),
 		cmocka_unit_test(more_waits_for_a_flush),
 		cmocka_unit_test(one_without_more_takes_all_along),

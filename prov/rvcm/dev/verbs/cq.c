@@ -466,23 +466,35 @@ void rvcm_verbs_cq_purge(struct rvcm_verbs_dev *dev)
 		cq_purge(rvcm_list_entry(node, struct rvcm_verbs_cq, node));
 }
 
+/*
+ * At most n that the device completed. Of some there is nothing to report; so it is asked until it
+ * has no more, or n are there: who polls 0 may go to sleep.
+ */
+static inline int cq_take(struct rvcm_verbs_cq *cq, struct rvcm_dev_wc *wc, int n)
+{
+	struct ibv_wc raw[RVCM_VERBS_POLL_MAX];
+	int got = 0, most, taken;
+
+	do {
+		most = n - got < (int)RVCM_VERBS_POLL_MAX ? n - got : (int)RVCM_VERBS_POLL_MAX;
+		taken = ibv_poll_cq(cq->cq, most, raw);
+		for (int i = 0; i < taken; i++)
+			got += cq_one(cq, &raw[i], wc + got, n - got);
+	} while (taken == most && got < n);
+	return got;
+}
+
 int rvcm_verbs_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 {
 	struct rvcm_verbs_cq *cq = cq_of(base);
-	struct ibv_wc raw[RVCM_VERBS_POLL_MAX];
-	int got = 0, taken = 0;
+	int got = 0;
 
 	if (RVCM_VERBS_UNLIKELY(atomic_load_explicit(&cq->kicked, memory_order_relaxed)))
 		cq_take_kick(cq);
 	if (RVCM_VERBS_UNLIKELY(!rvcm_list_empty(&cq->ready)))
 		got = cq_poll_ready(cq, wc, n);
-	if (got < n && RVCM_VERBS_LIKELY(cq->cq != NULL)) {
-		int most = n - got < (int)RVCM_VERBS_POLL_MAX ? n - got : (int)RVCM_VERBS_POLL_MAX;
-
-		taken = ibv_poll_cq(cq->cq, most, raw);
-	}
-	for (int i = 0; i < taken; i++)
-		got += cq_one(cq, &raw[i], wc + got, n - got);
+	if (got < n && RVCM_VERBS_LIKELY(cq->cq != NULL))
+		got += cq_take(cq, wc + got, n - got);
 	if (got)
 		cq->armed = false;
 	return got;

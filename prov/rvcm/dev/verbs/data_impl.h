@@ -23,8 +23,12 @@ enum rvcm_verbs_kind {
 struct rvcm_verbs_send {
 	uint64_t wr_id;
 	uint32_t bytes;
+	uint32_t vendor_err;
 	uint8_t op;     /* enum rvcm_dev_op; or our own, never reported: */
+	uint8_t status; /* enum rvcm_status: OK until it ended otherwise */
 	bool signalled; /* the caller wants a completion */
+	bool apart;     /* later ones do not vouch for it */
+	bool ended;     /* its own completion came */
 };
 
 #define RVCM_VERBS_OP_OWN 0xffu

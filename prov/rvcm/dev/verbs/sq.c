@@ -2,7 +2,8 @@
 /*
  * The send queue: a ring of what was posted and not reported. Positions count from the queue pair's
  * first work request on: done <= known <= posted. The device's wr_id is a position, so a completion
- * says how that one ended and vouches for those before it.
+ * says how that one ended and vouches for those before it. But not for READs on iWARP, where siw
+ * completes a SEND behind one as soon as it is sent: each has to say so itself.
  *
  * Signalling. The device is asked for a completion when the caller is, and at least for every
  * signal_every-th, or a queue of unsignalled ones would fill for ever. What nobody asked for is not
@@ -153,6 +154,7 @@ int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap)
 	if (!qp->signal_every)
 		qp->signal_every = 1;
 	qp->inline_bytes_max = sq_inline(cap->max_inline_data, dev->base.attr.inline_bytes_max);
+	qp->reads_apart = dev->iwarp;
 	qp->read_sge_max = qp->attr.sge_max;
 	if (dev->iwarp && (uint32_t)dev->limits.max_sge_rd < qp->read_sge_max)
 		qp->read_sge_max = (uint32_t)dev->limits.max_sge_rd;
@@ -234,11 +236,17 @@ static void sq_target(const struct rvcm_dev_wr *wr, struct ibv_send_wr *to)
 	to->wr.atomic.swap = wr->swap;
 }
 
+static bool sq_is_apart(const struct rvcm_verbs_qp *qp, enum rvcm_dev_op op)
+{
+	return qp->reads_apart && op == RVCM_DEV_OP_READ;
+}
+
 static unsigned int sq_flags(const struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr)
 {
 	unsigned int flags = 0;
 
-	if (wr->flags & RVCM_DEV_WR_SIGNALED || qp->since_signal + 1 >= qp->signal_every)
+	if (wr->flags & RVCM_DEV_WR_SIGNALED || qp->since_signal + 1 >= qp->signal_every ||
+	    sq_is_apart(qp, wr->op))
 		flags |= IBV_SEND_SIGNALED;
 	if (wr->flags & RVCM_DEV_WR_SOLICITED)
 		flags |= IBV_SEND_SOLICITED;
@@ -283,7 +291,11 @@ static void sq_enter(struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr, uin
 
 	send->wr_id = wr->wr_id;
 	send->bytes = (uint32_t)bytes;
+	send->vendor_err = 0;
 	send->op = op;
+	send->status = RVCM_STATUS_OK;
+	send->apart = sq_is_apart(qp, wr->op);
+	send->ended = false;
 	send->signalled = wr->flags & RVCM_DEV_WR_SIGNALED;
 	qp->since_signal = send_flags & IBV_SEND_SIGNALED ? 0 : qp->since_signal + 1;
 	qp->posted++;
@@ -455,18 +467,27 @@ void rvcm_verbs_sq_finish_now(struct rvcm_verbs_qp *qp)
 static __attribute__((noinline)) void sq_failed(struct rvcm_verbs_qp *qp, uint64_t at,
 						enum rvcm_status status, uint32_t vendor_err)
 {
-	if (qp->failed_at != UINT64_MAX)
-		return;
-	qp->failed_at = at;
-	qp->first_status = status;
-	qp->first_vendor = vendor_err;
+	struct rvcm_verbs_send *send = &qp->sends[at & qp->sends_mask];
+
+	send->status = (uint8_t)status;
+	send->vendor_err = vendor_err;
+	if (at < qp->failed_at)
+		qp->failed_at = at;
 	rvcm_verbs_sq_blame(qp, status, vendor_err);
 }
 
+/* Up to end, but for what has to say so itself. */
 static void sq_know(struct rvcm_verbs_qp *qp, uint64_t end)
 {
-	qp->cq->in_flight -= (uint32_t)(end - qp->known);
-	qp->known = end;
+	uint64_t from = qp->known;
+
+	for (; qp->known != end; qp->known++) {
+		const struct rvcm_verbs_send *send = &qp->sends[qp->known & qp->sends_mask];
+
+		if (RVCM_VERBS_UNLIKELY(send->apart) && !send->ended)
+			break;
+	}
+	qp->cq->in_flight -= (uint32_t)(qp->known - from);
 }
 
 void rvcm_verbs_sq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc)
@@ -475,9 +496,12 @@ void rvcm_verbs_sq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc)
 
 	if (RVCM_VERBS_UNLIKELY(at < qp->known || at >= qp->posted))
 		return;
+	qp->sends[at & qp->sends_mask].ended = true;
 	if (RVCM_VERBS_UNLIKELY(wc->status != IBV_WC_SUCCESS))
 		sq_failed(qp, at, rvcm_verbs_wc_status(wc->status), wc->vendor_err);
-	sq_know(qp, at + 1);
+	if (RVCM_VERBS_LIKELY(at >= qp->heard))
+		qp->heard = at + 1;
+	sq_know(qp, qp->heard);
 	if (RVCM_VERBS_UNLIKELY(qp->finishing) && qp->known == qp->posted)
 		sq_drained(qp);
 }
@@ -487,10 +511,14 @@ void rvcm_verbs_sq_abort(struct rvcm_verbs_qp *qp)
 {
 	if (qp->batch)
 		qp->batch->n = 0;
-	if (qp->known != qp->posted)
+	if (qp->known != qp->posted && qp->failed_at == UINT64_MAX)
 		sq_failed(qp, qp->known, qp->blamed ? qp->fail_status : RVCM_STATUS_FLUSHED,
 			  qp->fail_vendor);
-	sq_know(qp, qp->posted);
+	if (qp->known < qp->failed_at)
+		qp->failed_at = qp->known;
+	qp->cq->in_flight -= (uint32_t)(qp->posted - qp->known);
+	qp->heard = qp->posted;
+	qp->known = qp->posted;
 	qp->finishing = false;
 }
 
@@ -501,16 +529,15 @@ static void sq_fill(const struct rvcm_verbs_qp *qp, const struct rvcm_verbs_send
 	wc->qp_ctx = qp->base.ctx;
 	wc->op = send->op;
 	wc->flags = 0;
-	wc->status = RVCM_STATUS_OK;
-	wc->vendor_err = 0;
+	wc->status = send->status;
+	wc->vendor_err = send->vendor_err;
 	wc->length = send->bytes;
 	wc->imm = 0;
 	wc->data = NULL;
 	wc->rx = NULL;
-	if (RVCM_VERBS_LIKELY(qp->done < qp->failed_at))
-		return;
-	wc->status = qp->done == qp->failed_at ? qp->first_status : RVCM_STATUS_FLUSHED;
-	wc->vendor_err = qp->done == qp->failed_at ? qp->first_vendor : 0;
+	/* It did not say how, or it was done while one before it was not. */
+	if (RVCM_VERBS_UNLIKELY(qp->done >= qp->failed_at) && wc->status == RVCM_STATUS_OK)
+		wc->status = RVCM_STATUS_FLUSHED;
 }
 
 int rvcm_verbs_sq_report(struct rvcm_verbs_qp *qp, struct rvcm_dev_wc *wc, int n)

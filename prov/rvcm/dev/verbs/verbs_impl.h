@@ -232,20 +232,20 @@ struct rvcm_verbs_qp {
 	const struct rvcm_verbs_poster *poster;
 	struct rvcm_verbs_send *sends; /* ring of sq_depth + 1: the last is our own */
 	uint32_t sends_mask;
-	uint32_t inline_bytes_max; /* as granted */
-	uint32_t signal_every;     /* the device is asked to signal, whoever wants to know */
-	uint32_t since_signal;     /* posted since it was */
-	uint64_t posted;           /* work requests, batched ones included */
-	uint64_t known;            /* of these, in order: it is known how they ended */
-	uint64_t done;             /* reported, or there is nothing to report */
-	uint64_t failed_at; /* the first that failed, as fail_status says; UINT64_MAX = none */
+	uint32_t inline_bytes_max;      /* as granted */
+	uint32_t signal_every;          /* the device is asked to signal, whoever wants to know */
+	uint32_t since_signal;          /* posted since it was */
+	uint64_t posted;                /* work requests, batched ones included */
+	uint64_t heard;                 /* of these, at least one behind has completed */
+	uint64_t known;                 /* of these, in order: it is known how they ended */
+	uint64_t done;                  /* reported, or there is nothing to report */
+	uint64_t failed_at;             /* the first that failed; UINT64_MAX = none */
 	struct rvcm_verbs_batch *batch; /* what waits for a doorbell; NULL until there is some */
 
-	enum rvcm_status first_status; /* how */
-	uint32_t first_vendor;
 	uint32_t read_sge_max;
-	bool finishing; /* DRAINED is to be told when posted is known */
-	bool blamed;    /* FAILED was told */
+	bool reads_apart; /* a READ may end after what was posted behind it */
+	bool finishing;   /* DRAINED is to be told when posted is known */
+	bool blamed;      /* FAILED was told */
 
 	/* Set before FAILED is told. */
 	enum rvcm_status fail_status;
