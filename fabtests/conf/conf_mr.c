@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
-#define LONG_BYTES ((size_t)1 << 20)
+#define LONG_BYTES ((size_t)2 << 20)
 #define LOCAL      (FI_SEND | FI_RECV)
 
 /* enum fi_mr_mode's old values, which later headers deprecate. */
@@ -319,5 +319,8 @@ int main(void)
 		cmocka_unit_test(many_regions),
 	};
 
+	/* Where registering costs nothing it is not kept unasked: ask. */
+	if (conf_is_rvcm())
+		setenv("FI_RVCM_MR_CACHE_MONITOR", "userfaultfd", 0);
 	return conf_run_tests("conf_mr", tests);
 }

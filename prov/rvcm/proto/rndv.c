@@ -21,14 +21,22 @@
 
 /* -- the sender --------------------------------------------------------------------------- */
 
-/* Let the peer read the payload, which is one piece, on our device dev. */
-static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
+/* The payload, which is one piece and not empty. */
+static const struct rvcm_ep_iov *payload(const struct rvcm_send *send)
 {
 	const struct rvcm_ep_iov *piece = send->tx.iov;
-	int rc;
 
 	while (piece->length == 0)
 		piece++;
+	return piece;
+}
+
+/* Let the peer read the payload on our device dev. */
+static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
+{
+	const struct rvcm_ep_iov *piece = payload(send);
+	int rc;
+
 	rc = rvcm_mr_get(send->tx.peer->ep->engine->mr, piece->addr, piece->length,
 			 RVCM_DEV_ACCESS_REMOTE_READ, &send->mr);
 	return rc ? rc : rvcm_mr_dev(send->mr, dev, dev_mr);
@@ -61,7 +69,8 @@ static void put_rts(uint8_t *buf, const struct rvcm_send *send, const struct rvc
 	rvcm_le16_put(rail->rail, dev);
 	if (!dev_mr)
 		return;
-	rvcm_le64_put(rail->address, (uintptr_t)dev_mr->addr);
+	/* What is registered may begin before it. */
+	rvcm_le64_put(rail->address, (uintptr_t)payload(send)->addr);
 	rvcm_le32_put(rail->rkey, dev_mr->rkey);
 }
 
