@@ -134,7 +134,7 @@ static void step_recv(struct run *r, struct node *node)
 		.n_iov = 1,
 		.flags = (how & 2 ? 0 : (uint32_t)RVCM_EP_TAGGED) | RVCM_EP_COMPLETION,
 		.tag = how & 2 ? 0 : fuzz_byte(&r->in),
-		.ignore = how & 4 ? 0xff : 0,
+		.ignore = (how & 6) == 4 ? 0xff : 0,
 		.op_context = op,
 	};
 

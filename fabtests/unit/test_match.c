@@ -89,7 +89,7 @@ static void post(struct world *w)
 	got = rvcm_match_post(&w->match, &r->recv);
 	assert_ptr_equal(got, want ? &want->msg : NULL);
 	w->matched += want != NULL;
-	w->overflowed += !r->recv.class;
+	w->overflowed += r->recv.class == &w->match.none;
 	if (want)
 		want->held = false;
 	else
@@ -308,7 +308,7 @@ static void classes_are_reused(void **state)
 		recvs[i] = recv_of(0, (uint64_t)1 << i, RVCM_MATCH_SOURCE_ANY);
 		assert_null(rvcm_match_post(&match, &recvs[i]));
 	}
-	assert_null(recvs[RVCM_MATCH_CLASSES].class);
+	assert_ptr_equal(recvs[RVCM_MATCH_CLASSES].class, &match.none);
 	rvcm_match_unpost(&match, &recvs[RVCM_MATCH_CLASSES]);
 	rvcm_match_unpost(&match, &recvs[3]);
 	assert_null(rvcm_match_post(&match, &recvs[RVCM_MATCH_CLASSES]));

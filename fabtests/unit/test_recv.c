@@ -103,17 +103,13 @@ static void tagged_and_untagged_do_not_mix(void **state)
 	struct world *w = open_world();
 	char tagged = 0, plain = 0;
 	struct rvcm_ep_iov iov = { &plain, 1 };
-	struct rvcm_ep_rx rx = { .source = ANY,
-				 .iov = &iov,
-				 .n_iov = 1,
-				 .flags = DONE,
-				 .op_context = CTX(1),
-				 .tag = 9,
-				 .ignore = 3 };
+	struct rvcm_ep_rx rx = {
+		.source = ANY, .iov = &iov, .n_iov = 1, .flags = DONE, .op_context = CTX(1)
+	};
 
 	(void)state;
 	assert_int_equal(world_recv(w, 1, &tagged, 1, ANY, 0, UINT64_MAX, CTX(2)), 0);
-	assert_int_equal(world_send(w, 0, 1, "p", 1, 5, DONE, CTX(3)), 0);
+	assert_int_equal(world_send(w, 0, 1, "p", 1, 0, DONE, CTX(3)), 0);
 	world_run(w);
 	world_expect(w, 0, CTX(3), OK, 0);
 	world_none(w, 1);

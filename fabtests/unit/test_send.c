@@ -65,7 +65,8 @@ static void eager_is_header_data_payload(void **state)
 	assert_int_equal(world_expect(w, 0, CTX(1), OK, 0)->comp.flags,
 			 TAGGED | RVCM_EP_CQ_DATA | RVCM_EP_SEND);
 
-	tx.flags = DONE; /* fi_send: what is in tag and data does not travel */
+	tx.flags = DONE; /* fi_send: there is no tag, and what is in data does not travel */
+	tx.tag = 0;
 	assert_int_equal(rvcm_ep_send(w->nodes[0].ep, &tx), 0);
 	assert_int_equal(tape.n, 16 + 6);
 	assert_memory_equal(tape.bytes, "\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);

@@ -175,7 +175,7 @@ static uint32_t class_claim(struct rvcm_match *match)
 	return RVCM_MATCH_CLASSES;
 }
 
-/* A class for the first receive of its kind; NULL: there are too many. */
+/* A class for the first receive of its kind; none: there are too many. */
 static struct rvcm_match_class *class_new(struct rvcm_match *match,
 					  const struct rvcm_match_recv *recv)
 {
@@ -183,7 +183,7 @@ static struct rvcm_match_class *class_new(struct rvcm_match *match,
 	struct rvcm_match_class *class = &match->classes[c];
 
 	if (c == RVCM_MATCH_CLASSES)
-		return NULL;
+		return &match->none;
 	index_dissolve(match, c);
 	class->care = ~recv->ignore;
 	class->directed = recv->item.source != RVCM_MATCH_SOURCE_ANY;
@@ -200,7 +200,7 @@ static struct rvcm_match_class *class_find(struct rvcm_match *match,
 	return NULL;
 }
 
-/* The same, made if need be; NULL: there are too many. */
+/* The same, made if need be; none: there are too many. */
 static struct rvcm_match_class *class_of(struct rvcm_match *match,
 					 const struct rvcm_match_recv *recv)
 {
@@ -216,6 +216,8 @@ void rvcm_match_init(struct rvcm_match *match, uint64_t seed)
 	memset(match, 0, sizeof(*match));
 	match->seeds[0] = seed;
 	match->seeds[1] = rvcm_hash_mix(seed + 0x9e3779b97f4a7c15u) | 1;
+	match->none.recvs.count = 1;
+	match->recent = &match->none;
 	rvcm_list_init(&match->overflow);
 	rvcm_list_init(&match->posted);
 	rvcm_list_init(&match->held);
@@ -250,7 +252,7 @@ static struct rvcm_match_msg *find_held(struct rvcm_match *match, struct rvcm_ma
 
 	if (rvcm_list_empty(&match->held))
 		return NULL;
-	if (recv->class)
+	if (recv->class != &match->none)
 		return find_indexed(match, recv);
 	rvcm_list_for_each (pos, &match->held) {
 		struct rvcm_match_msg *msg = rvcm_match_msg_of(pos);
@@ -272,17 +274,19 @@ struct rvcm_match_msg *rvcm_match_post_late(struct rvcm_match *match, struct rvc
 	struct rvcm_match_msg *msg;
 
 	recv->class = class_of(match, recv);
-	match->recent = rvcm_list_empty(&match->held) ? recv->class : NULL;
+	match->recent = rvcm_list_empty(&match->held) ? recv->class : &match->none;
 	msg = find_held(match, recv);
 	if (msg) {
 		rvcm_match_drop(match, msg);
 		return msg;
 	}
 	rvcm_match_note(match, recv);
-	if (recv->class)
+	if (recv->class != &match->none) {
 		table_insert(match, recv->class, &recv->class->recvs, &recv->link);
-	else
-		rvcm_list_add_tail(&match->overflow, &recv->link);
+		return NULL;
+	}
+	rvcm_list_add_tail(&match->overflow, &recv->link);
+	match->none.recvs.count++;
 	return NULL;
 }
 
@@ -323,7 +327,7 @@ struct rvcm_match_recv *rvcm_match_find(const struct rvcm_match *match, uint64_t
 
 void rvcm_match_hold(struct rvcm_match *match, struct rvcm_match_msg *msg)
 {
-	match->recent = NULL;
+	match->recent = &match->none; /* no receive passes it by */
 	msg->item.seq = ++match->seq;
 	msg->indexed = 0;
 	rvcm_list_add_tail(&match->held, &msg->item.all);
@@ -337,8 +341,7 @@ void rvcm_match_unpost(struct rvcm_match *match, struct rvcm_match_recv *recv)
 	(void)match;
 	rvcm_list_del(&recv->item.all);
 	rvcm_list_del(&recv->link);
-	if (recv->class)
-		recv->class->recvs.count--;
+	recv->class->recvs.count--;
 }
 
 void rvcm_match_drop(struct rvcm_match *match, struct rvcm_match_msg *msg)

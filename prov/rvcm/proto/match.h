@@ -45,7 +45,7 @@ struct rvcm_match_recv {
 	struct rvcm_match_item item;
 	uint64_t ignore;
 	struct rvcm_list link;
-	struct rvcm_match_class *class; /* NULL = in the list */
+	struct rvcm_match_class *class; /* match.none: in the list */
 	bool stays; /* matching does not take it: the caller unposts it when it is used up */
 };
 
@@ -76,7 +76,9 @@ struct rvcm_match_class {
 struct rvcm_match {
 	struct rvcm_match_class classes[RVCM_MATCH_CLASSES];
 	uint32_t n_classes; /* classes[n_classes ..] have never been used */
-	/* Of the last receive, a guess at the next one's; NULL if messages are held. */
+	/* Of receives in the list, and of none: full, so that nothing is posted to it at once. */
+	struct rvcm_match_class none;
+	/* Of the last receive, a guess at the next one's; none if messages are held. */
 	struct rvcm_match_class *recent;
 	struct rvcm_list overflow; /* receives without a class, oldest first, by link */
 	struct rvcm_list posted;   /* all receives, oldest first, by item.all */
@@ -163,7 +165,7 @@ static inline bool rvcm_match_post_at_once(struct rvcm_match *match, struct rvcm
 	struct rvcm_match_class *class = match->recent;
 	uint64_t tag = recv->item.tag, source = recv->item.source;
 
-	if (!class || !rvcm_match_is_of(class, recv) || class->recvs.count > class->recvs.mask)
+	if (!rvcm_match_is_of(class, recv) || class->recvs.count > class->recvs.mask)
 		return false;
 	recv->class = class;
 	rvcm_match_note(match, recv);
@@ -221,8 +223,7 @@ static inline void rvcm_match_take(struct rvcm_match_recv *recv)
 {
 	rvcm_list_cut(&recv->item.all);
 	rvcm_list_cut(&recv->link);
-	if (recv->class)
-		recv->class->recvs.count--;
+	recv->class->recvs.count--;
 }
 
 /* Take the oldest posted receive that matches, unless it stays, or return NULL. */

@@ -41,9 +41,9 @@ static void claim(struct rvcm_ep *ep, struct rvcm_held *held, const void *claima
 static struct rvcm_held *find(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
 {
 	struct rvcm_match_recv probe = {
-		.item.tag = rx->flags & RVCM_EP_TAGGED ? rx->tag : 0,
+		.item.tag = rx->tag,
 		.item.source = rx->source,
-		.ignore = rx->flags & RVCM_EP_TAGGED ? rx->ignore : 0,
+		.ignore = rx->ignore,
 	};
 	struct rvcm_match_msg *msg = rvcm_match_peek(rvcm_ep_match(ep, rx->flags), &probe);
 

@@ -162,7 +162,7 @@ struct rvcm_ep_tx {
 	const struct rvcm_ep_iov *iov;
 	uint32_t n_iov;
 	uint32_t flags;
-	uint64_t tag;
+	uint64_t tag; /* TAGGED; else 0 */
 	uint64_t data;
 	void *op_context;
 };
@@ -176,8 +176,8 @@ struct rvcm_ep_rx {
 	const struct rvcm_ep_iov *iov;
 	uint32_t n_iov;
 	uint32_t flags;
-	uint64_t tag;
-	uint64_t ignore; /* bits of tag that do not matter */
+	uint64_t tag;    /* TAGGED; else 0 */
+	uint64_t ignore; /* bits of tag that do not matter; likewise */
 	void *op_context;
 };
 

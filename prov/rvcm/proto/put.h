@@ -31,15 +31,13 @@ static inline size_t rvcm_put_room(size_t bytes)
 	return bytes - sizeof(struct rvcm_message_hdr) - RVCM_PUT_DATA_BYTES;
 }
 
-/* Writes rvcm_put_bytes(flags); tag and data count only if the flags say so. Returns what follows.
- */
+/* Writes rvcm_put_bytes(flags); data counts only if the flags say so. Returns what follows. */
 static inline uint8_t *rvcm_put_header(uint8_t *buf, enum rvcm_message_op op, uint32_t flags,
 				       uint32_t op_id, uint64_t tag, uint64_t data)
 {
 	/* op, flags, no pad, reserved, op_id */
 	rvcm_le64_put(buf, op | (uint64_t)(flags & RVCM_PUT_FLAGS) << 8 | (uint64_t)op_id << 32);
-	rvcm_le64_put(buf + offsetof(struct rvcm_message_hdr, tag),
-		      flags & RVCM_EP_TAGGED ? tag : 0);
+	rvcm_le64_put(buf + offsetof(struct rvcm_message_hdr, tag), tag);
 	buf += sizeof(struct rvcm_message_hdr);
 	if (flags & RVCM_EP_CQ_DATA) {
 		rvcm_le64_put(buf, data);

@@ -8,10 +8,8 @@
 /* All but where it goes to: iov, room, whole_end, comp.buf. */
 static inline void rvcm_recv_note(struct rvcm_recv *recv, const struct rvcm_ep_rx *rx)
 {
-	bool tagged = rx->flags & RVCM_EP_TAGGED;
-
-	recv->match.item.tag = tagged ? rx->tag : 0;
-	recv->match.ignore = tagged ? rx->ignore : 0;
+	recv->match.item.tag = rx->tag;
+	recv->match.ignore = rx->ignore;
 	recv->match.item.source = rx->source;
 	recv->match.stays = false;
 	recv->flags = rx->flags;

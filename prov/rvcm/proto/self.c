@@ -69,7 +69,7 @@ static int unexpected(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t le
 
 int rvcm_self_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)
 {
-	uint64_t tag = tx->flags & RVCM_EP_TAGGED ? tx->tag : 0;
+	uint64_t tag = tx->tag;
 	struct rvcm_match_recv *found;
 	int rc = 0;
 
