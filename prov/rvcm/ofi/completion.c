@@ -8,14 +8,21 @@
 #include "ofi/endpoint.h"
 #include "ofi/sockaddr.h"
 
+/* What an operation was, by TAGGED and CQ_DATA. */
+#define KIND ((uint32_t)RVCM_EP_TAGGED | (uint32_t)RVCM_EP_CQ_DATA)
+
+static const uint64_t kinds[] = {
+	[0] = FI_MSG,
+	[RVCM_EP_TAGGED] = FI_TAGGED,
+	[RVCM_EP_CQ_DATA] = FI_MSG | FI_REMOTE_CQ_DATA,
+	[RVCM_EP_CQ_DATA | RVCM_EP_TAGGED] = FI_TAGGED | FI_REMOTE_CQ_DATA,
+};
+
 static uint64_t completion_flags(uint32_t flags)
 {
-	uint64_t out = flags & RVCM_EP_TAGGED ? FI_TAGGED : FI_MSG;
+	uint64_t out = kinds[flags & KIND] | (flags & RVCM_EP_SEND ? FI_SEND : FI_RECV);
 
-	out |= flags & RVCM_EP_SEND ? FI_SEND : FI_RECV;
-	if (flags & RVCM_EP_RELEASED)
-		out |= FI_MULTI_RECV;
-	return flags & RVCM_EP_CQ_DATA ? out | FI_REMOTE_CQ_DATA : out;
+	return flags & RVCM_EP_RELEASED ? out | FI_MULTI_RECV : out;
 }
 
 /* fi_errno.h continues errno.h, but for two that fi_cq(3) names. */
@@ -40,10 +47,11 @@ static void push_stranger(struct rvcm_endpoint *ep, struct rvcm_cq_entry *entry,
 	rvcm_cq_push_error(ep->rx.cq, entry, 0, &address, bytes);
 }
 
-static inline void fill(struct rvcm_cq_entry *entry, const struct rvcm_ep_comp *comp)
+static inline void fill(struct rvcm_cq_entry *entry, const struct rvcm_ep_comp *comp,
+			uint64_t flags)
 {
 	entry->out.op_context = comp->op_context;
-	entry->out.flags = completion_flags(comp->flags);
+	entry->out.flags = flags;
 	entry->out.len = comp->length;
 	entry->out.buf = comp->buf;
 	entry->out.data = comp->data;
@@ -54,12 +62,12 @@ static inline void fill(struct rvcm_cq_entry *entry, const struct rvcm_ep_comp *
 }
 
 /* One that is read with fi_cq_readerr. */
-static __attribute__((noinline)) void push_odd(struct rvcm_endpoint *ep, struct rvcm_cq *cq,
-					       const struct rvcm_ep_comp *comp)
+static void push_error(struct rvcm_endpoint *ep, struct rvcm_cq *cq,
+		       const struct rvcm_ep_comp *comp)
 {
 	struct rvcm_cq_entry entry;
 
-	fill(&entry, comp);
+	fill(&entry, comp, completion_flags(comp->flags));
 	if (comp->status == RVCM_STATUS_OK) {
 		push_stranger(ep, &entry, comp->name);
 		return;
@@ -69,22 +77,42 @@ static __attribute__((noinline)) void push_odd(struct rvcm_endpoint *ep, struct 
 			   comp->text ? strlen(comp->text) + 1 : 0);
 }
 
-static void complete(void *ctx, const struct rvcm_ep_comp *comp)
+/* Its source is to be known, and is not. */
+static inline bool is_strange(const struct rvcm_endpoint *ep, const struct rvcm_ep_comp *comp)
 {
-	struct rvcm_endpoint *ep = ctx;
+	return ep->source_error && comp->name && comp->source == RVCM_EP_SOURCE_NONE;
+}
+
+/* Of a multi-receive, or an error. */
+static __attribute__((noinline)) void complete_odd(struct rvcm_endpoint *ep,
+						   const struct rvcm_ep_comp *comp)
+{
 	struct rvcm_endpoint_side *side = comp->flags & RVCM_EP_SEND ? &ep->tx : &ep->rx;
-	bool stranger = ep->source_error && comp->name && comp->source == RVCM_EP_SOURCE_NONE;
 
 	if (comp->flags & RVCM_EP_MULTI)
 		rvcm_endpoint_unreserve(side);
 	else
 		rvcm_endpoint_unpromise(side);
-	if (comp->status != RVCM_STATUS_OK || stranger) {
-		push_odd(ep, side->cq, comp);
+	if (comp->status != RVCM_STATUS_OK || is_strange(ep, comp)) {
+		push_error(ep, side->cq, comp);
 		return;
 	}
-	fill(rvcm_cq_next(side->cq), comp);
+	fill(rvcm_cq_next(side->cq), comp, completion_flags(comp->flags));
 	rvcm_cqwait_wake(&side->cq->wait);
+}
+
+static void complete(void *ctx, const struct rvcm_ep_comp *comp)
+{
+	struct rvcm_endpoint *ep = ctx;
+	struct rvcm_cq *cq = ep->rx.cq;
+
+	if (comp->flags & ~KIND || comp->status != RVCM_STATUS_OK || is_strange(ep, comp)) {
+		complete_odd(ep, comp);
+		return;
+	}
+	rvcm_endpoint_unpromise(&ep->rx);
+	fill(rvcm_cq_next(cq), comp, kinds[comp->flags] | FI_RECV);
+	rvcm_cqwait_wake(&cq->wait);
 }
 
 static void sent(void *ctx, const struct rvcm_ep_tx *tx)
@@ -96,7 +124,7 @@ static void sent(void *ctx, const struct rvcm_ep_tx *tx)
 	rvcm_endpoint_unpromise(side);
 	*entry = (struct rvcm_cq_entry) {
 		.out.op_context = tx->op_context,
-		.out.flags = completion_flags(tx->flags | RVCM_EP_SEND),
+		.out.flags = kinds[tx->flags & KIND] | FI_SEND,
 		.out.data = tx->data,
 		.out.tag = tx->tag,
 		.source = FI_ADDR_NOTAVAIL,
