@@ -434,6 +434,17 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	return unmake(mr);
 }
 
+static uint32_t free_number(uint32_t number)
+{
+	const struct fake_ibv_qp *end =
+		fake_ibv.qps + sizeof(fake_ibv.qps) / sizeof(fake_ibv.qps[0]);
+
+	for (const struct fake_ibv_qp *qp = fake_ibv.qps; qp < end; qp++)
+		if (qp->taken && qp->qp.qp_num == number)
+			return free_number(number + 1);
+	return number;
+}
+
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct fake_ibv_qp *qp = fake_ibv.qps;
@@ -444,9 +455,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		qp++;
 	assert_true(qp < fake_ibv.qps + sizeof(fake_ibv.qps) / sizeof(fake_ibv.qps[0]));
 	memset(qp, 0, sizeof(*qp));
+	qp->qp.qp_num = free_number(fake_ibv.number_next);
 	qp->taken = true;
 	qp->qp.context = pd->context;
-	qp->qp.qp_num = fake_ibv.number_next;
 	qp->qp.srq = attr->srq;
 	make_ex(&qp->ex);
 	fake_ibv.n_made++;

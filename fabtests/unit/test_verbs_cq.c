@@ -284,6 +284,38 @@ static void numbers_are_used_again(void **state)
 	}
 }
 
+/* Closed before it was attached: its messages are nobody's, whoever has its number next. */
+static void numbers_wait_for_what_is_left_of_them(void **state)
+{
+	struct rvcm_verbs_qp *never, *next;
+	struct verbs_world w;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	fake_ibv.number_next = 99;
+	for (int round = 0; round < 10; round++) {
+		never = verbs_world_qp(&w);
+		assert_int_equal(never->number, 99);
+		fake_ibv_receive(99, NULL, 1);
+		rvcm_verbs_qp_close(&never->base);
+		next = verbs_world_qp(&w);
+		assert_int_equal(next->number, 100);
+		assert_int_equal(rvcm_verbs_attach(&next->base), 0);
+		verbs_world_quiet(&w);
+		assert_int_equal(fake_ibv.n_srq, VERBS_WORLD_POOL);
+		rvcm_verbs_attach_end(&next->base);
+		rvcm_verbs_qp_close(&next->base);
+		/* The queue was found empty; once more, and the number is as good as any. */
+		verbs_world_quiet(&w);
+	}
+	/* What is remembered goes with the completion queue. */
+	for (int round = 0; round < 2; round++) {
+		never = verbs_world_qp(&w);
+		rvcm_verbs_qp_close(&never->base);
+	}
+	verbs_world_close(&w);
+}
+
 static void each_completion_is_its_own_queue_pairs(void **state)
 {
 	struct rvcm_verbs_qp *other;
@@ -740,6 +772,7 @@ int main(void)
 		cmocka_unit_test(what_comes_before_attach_waits),
 		cmocka_unit_test(what_nobody_attached_for_is_used_again),
 		cmocka_unit_test(numbers_are_used_again),
+		cmocka_unit_test(numbers_wait_for_what_is_left_of_them),
 		cmocka_unit_test(each_completion_is_its_own_queue_pairs),
 		cmocka_unit_test(what_has_no_room_waits_in_order),
 		cmocka_unit_test(any_room_will_do),

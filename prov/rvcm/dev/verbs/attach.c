@@ -24,6 +24,7 @@ void rvcm_verbs_attach_init(struct rvcm_verbs_qp *qp)
 	rvcm_list_init(&qp->parked);
 	rvcm_list_init(&qp->asked_node);
 	rvcm_list_init(&qp->ready_node);
+	rvcm_list_init(&qp->stale_node);
 	atomic_init(&qp->refs, 1);
 	atomic_init(&qp->closed, false);
 	qp->failed_at = UINT64_MAX;
@@ -68,6 +69,13 @@ void rvcm_verbs_attach_discard(struct rvcm_verbs_qp *qp)
 	}
 }
 
+/* ... and nobody has looked: detach does. */
+static bool attach_may_have_received(const struct rvcm_verbs_qp *qp)
+{
+	return !qp->was_attached && qp->number &&
+	       atomic_load_explicit(&qp->state, memory_order_relaxed) != RVCM_DEV_QP_INIT;
+}
+
 void rvcm_verbs_attach_close(struct rvcm_verbs_qp *qp)
 {
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
@@ -84,7 +92,10 @@ void rvcm_verbs_attach_close(struct rvcm_verbs_qp *qp)
 	if (!qp->was_attached && qp->attr.pool)
 		rvcm_verbs_pool_died(qp->attr.pool);
 	atomic_store_explicit(&qp->closed, true, memory_order_release);
-	rvcm_verbs_attach_put(qp);
+	if (attach_may_have_received(qp))
+		rvcm_verbs_fresh_keep(qp);
+	else
+		rvcm_verbs_attach_put(qp);
 }
 
 int rvcm_verbs_attach(struct rvcm_dev_qp *base)

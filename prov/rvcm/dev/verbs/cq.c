@@ -123,10 +123,12 @@ int rvcm_verbs_cq_open(struct rvcm_dev *base, uint32_t depth, struct rvcm_dev_cq
 	cq->kick_fd = -1;
 	rvcm_list_init(&cq->ready);
 	rvcm_list_init(&cq->asked);
+	rvcm_list_init(&cq->stale);
 	rvcm_list_init(&cq->feeds);
 	rvcm_hash_init(&cq->by_number, cq_number_eq, 0);
 	rvcm_lock_init(&cq->lock, true);
 	atomic_init(&cq->kicked, false);
+	atomic_init(&cq->has_stale, false);
 	atomic_init(&cq->sends_max, 0);
 	rc = cq_open_fds(cq);
 	if (!rc)
@@ -149,6 +151,7 @@ void rvcm_verbs_cq_close(struct rvcm_dev_cq *base)
 	struct rvcm_list *node;
 
 	rvcm_verbs_cq_drain(cq);
+	rvcm_verbs_fresh_empty(cq, true);
 	while ((node = rvcm_list_pop(&cq->ready))) {
 		struct rvcm_verbs_qp *qp = rvcm_list_entry(node, struct rvcm_verbs_qp, ready_node);
 
@@ -279,25 +282,34 @@ static void cq_drop(const struct ibv_wc *raw)
 	}
 }
 
+/* The one with that number that control has yet. */
+static struct rvcm_verbs_qp *cq_stranger(struct rvcm_verbs_cq *cq, uint32_t number)
+{
+	const struct rvcm_hash *by_number = &rvcm_verbs_dev_of(cq->base.dev)->by_number;
+	struct rvcm_hash_node *node =
+		rvcm_hash_find(by_number, rvcm_hash_u64(by_number->seed, number), &number);
+	struct rvcm_verbs_qp *qp;
+
+	if (!node)
+		return NULL;
+	qp = rvcm_container_of(node, struct rvcm_verbs_qp, by_number);
+	return qp->cq == cq ? qp : NULL;
+}
+
 /* Not of an attached one: parked, if control has it. */
 static __attribute__((noinline)) void cq_stray(struct rvcm_verbs_cq *cq, const struct ibv_wc *raw)
 {
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(cq->base.dev);
-	struct rvcm_hash_node *node;
+	struct rvcm_verbs_qp *qp;
 
 	rvcm_lock_acquire(&dev->lock);
-	node = rvcm_hash_find(&dev->by_number, rvcm_hash_u64(dev->by_number.seed, raw->qp_num),
-			      &raw->qp_num);
-	if (node) {
-		struct rvcm_verbs_qp *qp = rvcm_container_of(node, struct rvcm_verbs_qp, by_number);
-
-		if (cq_kind(raw) == RVCM_VERBS_KIND_RECV)
-			rvcm_verbs_rq_wc(qp, raw);
-		else if (cq_kind(raw) != RVCM_VERBS_KIND_SEND)
-			cq_park(qp, raw);
-	}
+	qp = cq_stranger(cq, raw->qp_num);
+	if (qp && cq_kind(raw) == RVCM_VERBS_KIND_RECV)
+		rvcm_verbs_rq_wc(qp, raw);
+	else if (qp && cq_kind(raw) != RVCM_VERBS_KIND_SEND)
+		cq_park(qp, raw);
 	rvcm_lock_release(&dev->lock);
-	if (!node)
+	if (!qp)
 		cq_drop(raw);
 }
 
@@ -481,6 +493,9 @@ static inline int cq_take(struct rvcm_verbs_cq *cq, struct rvcm_dev_wc *wc, int 
 		for (int i = 0; i < taken; i++)
 			got += cq_one(cq, &raw[i], wc + got, n - got);
 	} while (taken == most && got < n);
+	if (RVCM_VERBS_UNLIKELY(atomic_load_explicit(&cq->has_stale, memory_order_acquire)) &&
+	    taken < most)
+		rvcm_verbs_fresh_empty(cq, false);
 	return got;
 }
 

@@ -219,6 +219,10 @@ bool rvcm_verbs_batch_add(struct rvcm_verbs_qp *qp);
 /* Post all that waits. */
 int rvcm_verbs_batch_post(struct rvcm_verbs_qp *qp);
 
+/* fresh.c. keep: instead of put, of a closed QP that was never attached. empty: cq was found so. */
+void rvcm_verbs_fresh_keep(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_fresh_empty(struct rvcm_verbs_cq *cq, bool closing);
+
 /* attach.c: one of the two references to a QP is given up. */
 void rvcm_verbs_attach_put(struct rvcm_verbs_qp *qp);
 /* What it has parked is not reported: its receives are used again. */

@@ -68,6 +68,9 @@ static int qp_make(struct rvcm_verbs_qp *qp, struct rvcm_verbs_dev *dev)
 	qp->qp = ibv_create_qp_ex(dev->ctx, &attr);
 	if (!qp->qp)
 		return qp_refused(dev, errno);
+	rc = rvcm_verbs_fresh_qp(qp, &attr);
+	if (rc)
+		return qp_refused(dev, -rc);
 	qp->number = qp->qp->qp_num;
 	qp_count(qp, dev);
 	rc = rvcm_verbs_move_init(qp, dev->anchor);

@@ -166,7 +166,10 @@ struct rvcm_verbs_cq {
 	atomic_bool kicked;
 	atomic_uint sends_max; /* of in_flight, so that the queue cannot overrun */
 
+	atomic_bool has_stale;
+
 	struct rvcm_lock lock;  /* after a qp's */
+	struct rvcm_list stale; /* QPs that may have left completions here, by stale_node */
 	struct rvcm_list asked; /* QPs that are to end in order, by asked_node */
 	struct rvcm_list feeds;
 	uint32_t room_receives; /* promised to receives */
@@ -215,6 +218,8 @@ struct rvcm_verbs_qp {
 	bool has_room;     /* in its cq: rvcm_verbs_room_reserve */
 
 	struct rvcm_list asked_node; /* cq->asked, under its lock */
+	struct rvcm_list stale_node; /* cq->stale, too */
+	bool stale_seen;             /* and the queue was found empty once */
 	atomic_uint refs;   /* control's, until closed, and the data side's, attached to reported */
 	atomic_bool closed; /* nothing of it is to be reported any more */
 
@@ -450,6 +455,9 @@ int rvcm_verbs_attach_made(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *ca
 void rvcm_verbs_attach_close(struct rvcm_verbs_qp *qp);
 int rvcm_verbs_attach(struct rvcm_dev_qp *qp);
 void rvcm_verbs_attach_end(struct rvcm_dev_qp *qp);
+/* fresh.c: if completions of another may be left under its number, have qp->qp made anew, so. */
+int rvcm_verbs_fresh_qp(struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr);
+
 /*
  * reclaim.c: what the data side has of a device that is gone is given back, once n_qps is 0; then
  * data_gone is set, and control woken. ask: control, when the device goes and whenever it has made
