@@ -280,6 +280,26 @@ static void a_read_speaks_for_itself(void **state)
 	}
 }
 
+/* siw would send an unsignalled one from where it lies, after it has completed. */
+static void long_ones_are_signalled_on_iwarp(void **state)
+{
+	const struct fake_ibv_send *sends;
+	struct verbs_world w;
+
+	(void)state;
+	open_iwarp(&w);
+	w.qp->signal_bytes_min = 64;
+	assert_int_equal(verbs_world_post(&w, numbered(silent, 1), 63), 0);
+	assert_int_equal(verbs_world_post(&w, numbered(silent, 2), 64), 0);
+	sends = fake_ibv_qp(w.qp)->sends;
+	assert_false(sends[0].wr.send_flags & IBV_SEND_SIGNALED);
+	assert_true(sends[1].wr.send_flags & IBV_SEND_SIGNALED);
+	end_nth(&w, 1, IBV_WC_SUCCESS);
+	verbs_world_quiet(&w);
+	assert_int_equal(w.qp->cq->in_flight, 0);
+	verbs_world_close(&w);
+}
+
 /* From the first that failed on nothing was done, whatever the device says of those behind. */
 static void a_read_fails_behind_the_others(void **state)
 {
@@ -620,6 +640,7 @@ int main(void)
 		cmocka_unit_test(unsignalled_ones_never_fill_the_queue),
 		cmocka_unit_test(a_signalled_one_vouches_for_those_before),
 		cmocka_unit_test(a_read_speaks_for_itself),
+		cmocka_unit_test(long_ones_are_signalled_on_iwarp),
 		cmocka_unit_test(a_read_fails_behind_the_others),
 		cmocka_unit_test(a_full_queue_says_so),
 		cmocka_unit_test(more_waits_for_a_flush),

@@ -55,6 +55,9 @@ static void ports_no_channel(int err)
 	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 	const char *hint = "";
 
+	/* librdmacm's errno is of the last that it tried, not of this file. */
+	if (access(PORTS_CHANNEL, R_OK | W_OK) < 0)
+		err = errno;
 	if (err == ENOENT || err == ENODEV || err == ENXIO)
 		hint = "; is the kernel's module loaded (modprobe rdma_ucm), and the file seen in "
 		       "this container?";

@@ -6,8 +6,10 @@
  * completes a SEND behind one as soon as it is sent: each has to say so itself.
  *
  * Signalling. The device is asked for a completion when the caller is, and at least for every
- * signal_every-th, or a queue of unsignalled ones would fill for ever. What nobody asked for is not
- * reported, unless it fails.
+ * signal_every-th, or a queue of unsignalled ones would fill for ever; and on iWARP for each of a
+ * page or more: siw sends an unsignalled one straight from the caller's pages, which may wait in
+ * the socket still when one behind it has completed. What nobody asked for is not reported, unless
+ * it fails.
  *
  * Failing. A queue pair that fails completes the first as it failed and flushes the others,
  * signalled or not (IBTA volume 1, 10.3.1): all from failed_at on are reported. Some devices skip
@@ -22,6 +24,7 @@
 #include "dev/verbs/data_impl.h"
 
 #define SQ_SIGNAL_EVERY 32u
+#define SQ_PAGE_BYTES   4096u /* the least page: siw_qp_tx.c's threshold is the host's */
 
 /* What a work request is to ibv, and what it needs. */
 struct sq_op {
@@ -155,6 +158,7 @@ int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap)
 		qp->signal_every = 1;
 	qp->inline_bytes_max = sq_inline(cap->max_inline_data, dev->base.attr.inline_bytes_max);
 	qp->reads_apart = dev->iwarp;
+	qp->signal_bytes_min = dev->iwarp ? SQ_PAGE_BYTES : UINT64_MAX;
 	qp->read_sge_max = qp->attr.sge_max;
 	if (dev->iwarp && (uint32_t)dev->limits.max_sge_rd < qp->read_sge_max)
 		qp->read_sge_max = (uint32_t)dev->limits.max_sge_rd;
@@ -241,12 +245,13 @@ static bool sq_is_apart(const struct rvcm_verbs_qp *qp, enum rvcm_dev_op op)
 	return qp->reads_apart && op == RVCM_DEV_OP_READ;
 }
 
-static unsigned int sq_flags(const struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr)
+static unsigned int sq_flags(const struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr,
+			     uint64_t bytes)
 {
 	unsigned int flags = 0;
 
 	if (wr->flags & RVCM_DEV_WR_SIGNALED || qp->since_signal + 1 >= qp->signal_every ||
-	    sq_is_apart(qp, wr->op))
+	    bytes >= qp->signal_bytes_min || sq_is_apart(qp, wr->op))
 		flags |= IBV_SEND_SIGNALED;
 	if (wr->flags & RVCM_DEV_WR_SOLICITED)
 		flags |= IBV_SEND_SOLICITED;
@@ -274,7 +279,7 @@ static int sq_build(struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr,
 	to->next = NULL;
 	to->sg_list = work->sge;
 	to->opcode = wr->flags & RVCM_DEV_WR_IMM ? op->with_imm : op->opcode;
-	to->send_flags = sq_flags(qp, wr);
+	to->send_flags = sq_flags(qp, wr, *bytes);
 	if (host && op->pure && *bytes && *bytes <= qp->inline_bytes_max)
 		to->send_flags |= IBV_SEND_INLINE;
 	else if (wr->flags & RVCM_DEV_WR_INLINE && *bytes)

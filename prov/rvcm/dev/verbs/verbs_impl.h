@@ -248,9 +248,10 @@ struct rvcm_verbs_qp {
 	struct rvcm_verbs_batch *batch; /* what waits for a doorbell; NULL until there is some */
 
 	uint32_t read_sge_max;
-	bool reads_apart; /* a READ may end after what was posted behind it */
-	bool finishing;   /* DRAINED is to be told when posted is known */
-	bool blamed;      /* FAILED was told */
+	bool reads_apart;          /* a READ may end after what was posted behind it */
+	uint64_t signal_bytes_min; /* a work request of so many is signalled to the device */
+	bool finishing;            /* DRAINED is to be told when posted is known */
+	bool blamed;               /* FAILED was told */
 
 	/* Set before FAILED is told. */
 	enum rvcm_status fail_status;
