@@ -40,7 +40,7 @@ void bench_ok(long rc, const char *what);
 
 /*
  * Measure the rows that argv names (all if it names none): "lat", "bw", "rate", or a kind and a
- * size, "lat:8".
+ * size, "lat:8". BENCH_DIVIDE=N: each sample has 1/N of the messages it has else.
  */
 void bench_run(const struct bench_ops *ops, int first, int argc, char **argv);
 
