@@ -11,16 +11,15 @@
  *
  * VM_WIRE names the file that turns the wire off and on: see vm-pair.sh.
  */
-#include "conf/proc.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "vm/longs.h"
+
 #define CUT_MS    3000
-#define LONG_TAG  800
-#define LONGS     32
 #define TICK_MS   20
 #define UNTIL_CUT 2 /* completions */
 
@@ -45,70 +44,6 @@ static void wire(const char *word)
 		conf_not_late(deadline);
 		poll(NULL, 0, TICK_MS);
 	}
-}
-
-/* -- long messages both ways ------------------------------------------------------------------ */
-
-struct longs {
-	struct fi_context2 recvs[LONGS], sends[LONGS];
-	uint8_t *in[LONGS], *out;
-	bool over[2 * LONGS]; /* receives, then sends */
-	int done;
-	int failed;
-};
-
-static void longs_post(struct longs *l, struct conf_node *node, fi_addr_t peer)
-{
-	l->out = malloc(CONF_LONG_BYTES);
-	conf_fill(l->out, CONF_LONG_BYTES, 1);
-	for (uint32_t i = 0; i < LONGS; i++) {
-		l->in[i] = calloc(1, CONF_LONG_BYTES);
-		CONF_TRY(node, fi_trecv(node->ep, l->in[i], CONF_LONG_BYTES, NULL, peer,
-					LONG_TAG + i, 0, &l->recvs[i]));
-	}
-	for (uint32_t i = 0; i < LONGS; i++)
-		CONF_TRY(node, fi_tsend(node->ep, l->out, CONF_LONG_BYTES, NULL, peer, LONG_TAG + i,
-					&l->sends[i]));
-}
-
-/* Which of over[] it is; each ends once. */
-static int longs_number(const struct longs *l, const void *context)
-{
-	const struct fi_context2 *c = context;
-
-	if (c >= l->recvs && c < l->recvs + LONGS)
-		return (int)(c - l->recvs);
-	assert_true(c >= l->sends && c < l->sends + LONGS);
-	return LONGS + (int)(c - l->sends);
-}
-
-static void longs_read(struct longs *l, struct conf_node *node)
-{
-	struct fi_cq_tagged_entry entry = { 0 };
-	struct fi_cq_err_entry error = { 0 };
-	ssize_t rc = fi_cq_read(node->txcq, &entry, 1);
-	int number;
-
-	if (rc == -FI_EAGAIN)
-		return;
-	if (rc == -FI_EAVAIL)
-		assert_int_equal(fi_cq_readerr(node->txcq, &error, 0), 1);
-	else
-		assert_int_equal(rc, 1);
-	number = longs_number(l, rc == 1 ? entry.op_context : error.op_context);
-	assert_false(l->over[number]);
-	l->over[number] = true;
-	l->done++;
-	l->failed += rc != 1;
-	if (rc == 1 && number < LONGS)
-		conf_check(l->in[number], CONF_LONG_BYTES, 1);
-}
-
-static void longs_free(struct longs *l)
-{
-	for (int i = 0; i < LONGS; i++)
-		free(l->in[i]);
-	free(l->out);
 }
 
 /* -- roles ------------------------------------------------------------------------------------ */
@@ -149,10 +84,10 @@ static void role_cut(struct conf_node *node, fi_addr_t peer, int to, int from)
 	for (; l.done < UNTIL_CUT; conf_not_late(deadline))
 		longs_read(&l, node);
 	assert_int_equal(l.failed, 0);
-	assert_true(l.done < 2 * LONGS);
+	assert_true(l.done < LONGS_OPERATIONS);
 	wire("off");
 	mend = conf_deadline() - CONF_TIMEOUT_MS + CUT_MS;
-	for (; l.done < 2 * LONGS; conf_not_late(deadline + CUT_MS)) {
+	for (; l.done < LONGS_OPERATIONS; conf_not_late(deadline + CUT_MS)) {
 		longs_read(&l, node);
 		if (cut && conf_deadline() - CONF_TIMEOUT_MS >= mend) {
 			wire("on");
@@ -172,7 +107,7 @@ static void role_suffer(struct conf_node *node, fi_addr_t peer, int to, int from
 	conf_exchange(node, peer, 0, 1);
 	longs_post(&l, node, peer);
 	deadline = conf_deadline() + 2 * CUT_MS;
-	for (; l.done < 2 * LONGS; conf_not_late(deadline))
+	for (; l.done < LONGS_OPERATIONS; conf_not_late(deadline))
 		longs_read(&l, node);
 	afterwards(&l, node, peer, to, from);
 }

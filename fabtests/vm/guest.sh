@@ -10,7 +10,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 build=$1
 shift
-devices=${VM_DEVICES:-soft-dummy0}
+devices=${VM_DEVICES:-rxe0 siw0}
 export FABTEST_GUEST=1 # this machine's settings are the tests' own
 # shellcheck source=fabtests/vm/tap.sh
 . "$here/tap.sh"
@@ -18,9 +18,15 @@ export FABTEST_GUEST=1 # this machine's settings are the tests' own
 . "$here/part_soft.sh"
 # shellcheck source=fabtests/vm/part_suite.sh
 . "$here/part_suite.sh"
+# shellcheck source=fabtests/vm/part_foreign.sh
+. "$here/part_foreign.sh"
+# shellcheck source=fabtests/vm/part_mixed.sh
+. "$here/part_mixed.sh"
+# shellcheck source=fabtests/vm/part_bad.sh
+. "$here/part_bad.sh"
 
 devices_up || exit 1
-[ $# -gt 0 ] || set -- rping perftest siw conf jobs memlock
+[ $# -gt 0 ] || set -- rping perftest siw contract foreign conf jobs memlock mixed bad
 for part; do
 	began=$SECONDS
 	"part_$part"

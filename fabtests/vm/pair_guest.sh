@@ -9,7 +9,7 @@ build=$1
 # shellcheck source=fabtests/vm/tap.sh
 . "$here/tap.sh"
 us=10.5.0.$NODE them=10.5.0.$((3 - NODE))
-devices=${VM_DEVICES:-soft-eth0}
+devices=${VM_DEVICES:-rxe0 siw0}
 over=/run/over
 
 rdma link add rxe0 type rxe netdev eth0 && rdma link add siw0 type siw netdev eth0 || exit 1

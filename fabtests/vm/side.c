@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "dev/verbs/verbs.h"
 
 #define TURN_MS 100
 
@@ -18,7 +19,7 @@ void side_die(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	fprintf(stderr, "soft: ");
+	fprintf(stderr, "rvcm: ");
 	vfprintf(stderr, fmt, args);
 	fprintf(stderr, "\n");
 	va_end(args);
@@ -48,7 +49,7 @@ static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys
 	(void)ctx;
 	(void)level;
 	(void)subsys;
-	fprintf(stderr, "soft: %s:%d: %s\n", func, line, text);
+	fprintf(stderr, "rvcm: %s:%d: %s\n", func, line, text);
 }
 
 static const struct rvcm_log_sink log_sink = { .enabled = log_enabled, .write = log_write };
@@ -74,21 +75,47 @@ void side_tunables(struct rvcm_soft_tunables *tun, bool crc)
 	tun->close_timeout_ms = SIDE_PATIENCE_S * 1000;
 }
 
-void side_open(struct side *s, const char *address, const struct rvcm_soft_tunables *tun)
+/* Which device a name in front of an address means; without one, soft. */
+static const struct rvcm_dev_class *class_of(const char **where)
+{
+	static const struct rvcm_dev_class *const classes[] = {
+		&rvcm_soft_class,
+		&rvcm_verbs_class,
+	};
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		size_t length = strlen(classes[i]->name);
+
+		if (strncmp(*where, classes[i]->name, length) == 0 && (*where)[length] == ':') {
+			*where += length + 1;
+			return classes[i];
+		}
+	}
+	return &rvcm_soft_class;
+}
+
+static int open_device(const struct rvcm_dev_class *class, const struct rvcm_dev_attr *attr,
+		       const struct rvcm_soft_tunables *tun, struct rvcm_dev **dev)
+{
+	return class == &rvcm_soft_class ? rvcm_soft_open(attr, tun, dev) : class->open(attr, dev);
+}
+
+void side_open(struct side *s, const char *where, const struct rvcm_soft_tunables *tun)
 {
 	struct rvcm_dev_attr attrs[64];
-	struct rvcm_addr want = address_of(address, 0);
-	int n = rvcm_soft_class.enumerate(attrs, 64);
-	int i = 0, rc;
+	const struct rvcm_dev_class *class = class_of(&where);
+	struct rvcm_addr want = address_of(where, 0);
+	int n, i = 0, rc;
 
 	memset(s, 0, sizeof(*s));
 	s->extra_fd = -1;
 	rvcm_log_set_sink(&log_sink);
+	n = class->enumerate(attrs, 64);
 	while (i < n && i < 64 && rvcm_addr_cmp(&attrs[i].addr, &want) != 0)
 		i++;
 	if (i >= n || i >= 64)
-		side_die("no interface has the address %s", address);
-	rc = rvcm_soft_open(&attrs[i], tun, &s->dev);
+		side_die("no %s device has the address %s", class->name, where);
+	rc = open_device(class, &attrs[i], tun, &s->dev);
 	if (rc)
 		side_die("cannot open %s: %s", attrs[i].name, strerror(-rc));
 	s->ops = s->dev->ops;
@@ -280,11 +307,15 @@ struct rvcm_dev_wc side_expect(struct side *s, enum rvcm_dev_op op)
 
 void side_dial(struct side *s, const char *address, uint16_t port, const void *data, size_t bytes)
 {
-	struct rvcm_addr peer = address_of(address, port);
-	int rc;
-
 	side_qp(s);
-	rc = s->ops->connect(s->qp, &peer, data, bytes);
+	side_dial_qp(s, address, port, data, bytes);
+}
+
+void side_dial_qp(struct side *s, const char *address, uint16_t port, const void *data,
+		  size_t bytes)
+{
+	struct rvcm_addr peer = address_of(address, port);
+	int rc = s->ops->connect(s->qp, &peer, data, bytes);
 	if (rc)
 		side_die("cannot connect: %s", strerror(-rc));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One side of a connection, on the software RNIC, for programs that go through a protocol step by
+ * One side of a connection, on a device of ours, for programs that go through a protocol step by
  * step: every call waits until what it asks for has happened. It uses dev/dev.h and nothing else of
  * the device but how to open it.
  *
@@ -45,8 +45,11 @@ void side_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretur
 
 /* The defaults, with as much patience as we have, and whether to ask for CRCs. */
 void side_tunables(struct rvcm_soft_tunables *tun, bool crc);
-/* The device with this address, numeric. tun NULL = defaults. */
-void side_open(struct side *s, const char *address, const struct rvcm_soft_tunables *tun);
+/*
+ * The device with this address, numeric: our software RNIC, or with "verbs:" in front the RDMA
+ * device that is there. tun: soft's; NULL = defaults.
+ */
+void side_open(struct side *s, const char *where, const struct rvcm_soft_tunables *tun);
 /* Closes everything, in any state. */
 void side_close(struct side *s);
 
@@ -56,6 +59,9 @@ uint16_t side_listen(struct side *s, uint16_t port);
 void side_qp(struct side *s);
 /* Starts to connect, with a new QP. */
 void side_dial(struct side *s, const char *address, uint16_t port, const void *data, size_t bytes);
+/* The same with the QP that is there. */
+void side_dial_qp(struct side *s, const char *address, uint16_t port, const void *data,
+		  size_t bytes);
 /* After ESTABLISHED. */
 void side_attach(struct side *s);
 /* dial, then ESTABLISHED, which is side.event afterwards, and attach. */

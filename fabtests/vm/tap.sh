@@ -7,7 +7,7 @@
 
 programs=$build/fabtests/vm
 port=7600
-limit=300 # seconds for a program: none needs them, but one that hangs is to end
+limit=${VM_LIMIT:-300} # seconds for a program: none needs them, but one that hangs is to end
 tests=0 failures=0
 dir=$(mktemp -d) || exit 1
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Long messages both ways at once between two processes, which something is about to happen to:
+ * every operation ends just once, well (and then its bytes are right) or in an error.
+ */
+#ifndef RVCM_FABTESTS_VM_LONGS_H
+#define RVCM_FABTESTS_VM_LONGS_H
+
+#include "conf/proc.h"
+
+#define LONGS            32 /* of CONF_LONG_BYTES, each way */
+#define LONGS_OPERATIONS (2 * LONGS)
+#define LONGS_TAG        800
+
+struct longs {
+	struct fi_context2 recvs[LONGS], sends[LONGS];
+	uint8_t *in[LONGS], *out;
+	bool over[LONGS_OPERATIONS]; /* receives, then sends */
+	int done;
+	int failed; /* of these */
+	int error;  /* the last failure's, as fi_cq_readerr(3) has it; 0 = none */
+};
+
+void longs_post(struct longs *l, struct conf_node *node, fi_addr_t peer);
+/* Takes a completion, if there is one. */
+void longs_read(struct longs *l, struct conf_node *node);
+void longs_free(struct longs *l);
+
+#endif
