@@ -300,6 +300,23 @@ static void long_ones_are_signalled_on_iwarp(void **state)
 	verbs_world_close(&w);
 }
 
+/* siw would take an older request's piece for one of no pieces. */
+static void a_read_of_nothing_says_so(void **state)
+{
+	const struct rvcm_dev_wr read = { .op = RVCM_DEV_OP_READ };
+	struct verbs_world w;
+
+	(void)state;
+	open_iwarp(&w);
+	assert_int_equal(verbs_world_post(&w, read, 0), 0);
+	assert_int_equal(last_send(&w)->wr.num_sge, 1);
+	assert_int_equal(last_send(&w)->sge[0].length, 0);
+	assert_int_equal(rvcm_verbs_sq_post(&w.qp->base, &read), 0);
+	assert_int_equal(last_send(&w)->wr.num_sge, 1);
+	assert_int_equal(last_send(&w)->sge[0].length, 0);
+	verbs_world_close(&w);
+}
+
 /* From the first that failed on nothing was done, whatever the device says of those behind. */
 static void a_read_fails_behind_the_others(void **state)
 {
@@ -641,6 +658,7 @@ int main(void)
 		cmocka_unit_test(a_signalled_one_vouches_for_those_before),
 		cmocka_unit_test(a_read_speaks_for_itself),
 		cmocka_unit_test(long_ones_are_signalled_on_iwarp),
+		cmocka_unit_test(a_read_of_nothing_says_so),
 		cmocka_unit_test(a_read_fails_behind_the_others),
 		cmocka_unit_test(a_full_queue_says_so),
 		cmocka_unit_test(more_waits_for_a_flush),

@@ -260,6 +260,15 @@ static unsigned int sq_flags(const struct rvcm_verbs_qp *qp, const struct rvcm_d
 	return flags;
 }
 
+/* siw takes what a READ asks for from the first piece, also if it is told that there is none. */
+static void sq_one_piece(struct rvcm_verbs_work *work)
+{
+	if (work->wr.num_sge)
+		return;
+	work->sge[0] = (struct ibv_sge) { .length = 0 };
+	work->wr.num_sge = 1;
+}
+
 /* A short payload is copied, asked or not: the device need not fetch it. */
 static int sq_build(struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr,
 		    struct rvcm_verbs_work *work, uint64_t *bytes)
@@ -275,6 +284,8 @@ static int sq_build(struct rvcm_verbs_qp *qp, const struct rvcm_dev_wr *wr,
 		return -EINVAL;
 	if (wr->op == RVCM_DEV_OP_READ && (uint32_t)to->num_sge > qp->read_sge_max)
 		return -EINVAL;
+	if (qp->reads_apart && wr->op == RVCM_DEV_OP_READ)
+		sq_one_piece(work);
 	to->wr_id = qp->posted << RVCM_VERBS_KIND_BITS | RVCM_VERBS_KIND_SEND;
 	to->next = NULL;
 	to->sg_list = work->sge;
