@@ -54,7 +54,9 @@ static int qp_refused(struct rvcm_verbs_dev *dev, int err)
 	rvcm_verbs_complain(dev, RVCM_VERBS_COMPLAINT_QP,
 			    "no queue pair can be had beyond the %u that are in use here (the "
 			    "device claims %d): %s",
-			    dev->n_qps, dev->limits.max_qp, rvcm_verbs_limits_text(err, text));
+			    dev->n_qps, dev->limits.max_qp,
+			    err ? rvcm_verbs_limits_text(err, text)
+				: "its driver does not say why");
 	return -ENOMEM;
 }
 
@@ -65,6 +67,7 @@ static int qp_make(struct rvcm_verbs_qp *qp, struct rvcm_verbs_dev *dev)
 
 	rvcm_verbs_sq_attr(qp, &attr);
 	attr.qp_context = qp; /* async.c looks at it */
+	errno = 0;
 	qp->qp = ibv_create_qp_ex(dev->ctx, &attr);
 	if (!qp->qp)
 		return qp_refused(dev, errno);

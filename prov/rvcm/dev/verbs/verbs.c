@@ -148,7 +148,10 @@ static int verbs_open_context(struct rvcm_verbs_dev *dev)
 	rvcm_verbs_limits_attr(&dev->base.attr, &dev->limits, &port, dev->iwarp,
 			       dev->base.attr.inline_bytes_max);
 	dev->pd = ibv_alloc_pd(dev->ctx);
-	return dev->pd ? rvcm_verbs_sq_probe(dev) : -errno;
+	if (!dev->pd)
+		return -errno;
+	rc = rvcm_verbs_siw_pass(dev);
+	return rc ? rc : rvcm_verbs_sq_probe(dev);
 }
 
 void rvcm_verbs_release(struct rvcm_verbs_dev *dev)
@@ -157,6 +160,7 @@ void rvcm_verbs_release(struct rvcm_verbs_dev *dev)
 
 	if (!rvcm_list_empty(&dev->orphans)) /* see orphan.c */
 		return;
+	rvcm_verbs_siw_release(dev);
 	if (dev->pd)
 		(void)ibv_dealloc_pd(dev->pd); /* fails only for what is left of it: leaked */
 	dev->pd = NULL;

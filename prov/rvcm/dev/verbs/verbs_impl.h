@@ -113,6 +113,7 @@ struct rvcm_verbs_dev {
 	struct rvcm_verbs_src anchor_src;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
+	struct ibv_cq *across; /* siw.c's */
 	uint8_t port;
 	uint8_t reads_max; /* READs and atomics open at a time, each way; 0 = none */
 	int epfd;          /* of the channel, ctx->async_fd, timer and wake */
@@ -392,6 +393,10 @@ void rvcm_verbs_orphan_close(struct rvcm_verbs_qp *qp);
 void rvcm_verbs_orphan_settle(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_orphan_event(struct rvcm_verbs_dev *dev, struct rvcm_verbs_src *src,
 			     enum rdma_cm_event_type event);
+
+/* siw.c: a device of siw's is opened; it is released. */
+int rvcm_verbs_siw_pass(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_siw_release(struct rvcm_verbs_dev *dev);
 
 /* verbs.c: all that the device has of ours. */
 void rvcm_verbs_release(struct rvcm_verbs_dev *dev);
