@@ -108,7 +108,8 @@ bool contract_keeps(const struct contract *c, uint32_t promise)
 
 static bool is_step(enum rvcm_dev_event_type type)
 {
-	return type == RVCM_DEV_EVENT_ADDR_RESOLVED || type == RVCM_DEV_EVENT_ROUTE_RESOLVED;
+	return type == RVCM_DEV_EVENT_ADDR_RESOLVED || type == RVCM_DEV_EVENT_ROUTE_RESOLVED ||
+	       type == RVCM_DEV_EVENT_TIMEWAIT_EXIT;
 }
 
 void contract_quiet(struct contract *c)
@@ -278,13 +279,13 @@ static int teardown(void **state)
 
 /* -- running ---------------------------------------------------------------------------------- */
 
-static const struct contract_list *const lists[] = { &contract_life_tests,   &contract_cm_tests,
-						     &contract_end_tests,    &contract_send_tests,
-						     &contract_head_tests,   &contract_queue_tests,
-						     &contract_posted_tests, &contract_rdma_tests,
-						     &contract_access_tests, &contract_atomic_tests,
-						     &contract_wake_tests,   &contract_many_tests,
-						     &contract_threads_tests };
+static const struct contract_list *const all_lists[] = {
+	&contract_life_tests,   &contract_cm_tests,   &contract_end_tests,
+	&contract_send_tests,   &contract_head_tests, &contract_queue_tests,
+	&contract_posted_tests, &contract_rdma_tests, &contract_access_tests,
+	&contract_atomic_tests, &contract_wake_tests, &contract_many_tests,
+	&contract_threads_tests
+};
 
 #define PROMISES (CONTRACT_WAITS | CONTRACT_COUNTS | CONTRACT_TELLS | CONTRACT_RIGHTS)
 
@@ -345,34 +346,42 @@ static void add(struct contract_group *group, const struct contract_target *targ
 	to->initial_state = run;
 }
 
-static void add_all(struct contract_group *group, const struct contract_target *target)
+static void add_all(struct contract_group *group, const struct contract_target *target,
+		    const struct contract_list *const *lists, size_t n_lists)
 {
 	uint32_t caps = caps_of(target);
 
-	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
+	for (size_t l = 0; l < n_lists; l++)
 		for (size_t i = 0; i < lists[l]->n; i++)
 			if (fits(&lists[l]->tests[i], target, caps))
 				add(group, target, &lists[l]->tests[i]);
 }
 
-int contract_main(const char *name, const struct contract_target *targets, size_t n)
+int contract_run_lists(const char *name, const struct contract_target *targets, size_t n,
+		       const struct contract_list *const *lists, size_t n_lists)
 {
 	struct contract_group group = { NULL, NULL, 0 };
 	size_t most = 0;
 	int rc;
 
-	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++)
+	for (size_t l = 0; l < n_lists; l++)
 		most += lists[l]->n * n;
 	group.tests = calloc(most, sizeof(*group.tests));
 	group.runs = calloc(most, sizeof(*group.runs));
 	assert_non_null(group.tests);
 	assert_non_null(group.runs);
 	for (size_t i = 0; i < n; i++)
-		add_all(&group, &targets[i]);
+		add_all(&group, &targets[i], lists, n_lists);
 	rc = _cmocka_run_group_tests(name, group.tests, group.n, NULL, NULL);
 	for (size_t i = 0; i < group.n; i++)
 		free((void *)(uintptr_t)group.tests[i].name);
 	free(group.tests);
 	free(group.runs);
 	return rc;
+}
+
+int contract_main(const char *name, const struct contract_target *targets, size_t n)
+{
+	return contract_run_lists(name, targets, n, all_lists,
+				  sizeof(all_lists) / sizeof(all_lists[0]));
 }

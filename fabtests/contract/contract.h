@@ -88,6 +88,9 @@ extern const struct contract_list contract_life_tests, contract_cm_tests, contra
 
 /* Run all lists on all targets as one group; returns what main returns. */
 int contract_main(const char *group, const struct contract_target *targets, size_t n);
+/* As main, with lists of the caller's. */
+int contract_run_lists(const char *group, const struct contract_target *targets, size_t n,
+		       const struct contract_list *const *lists, size_t n_lists);
 
 /* -- inside a test --------------------------------------------------------------------------- */
 
@@ -162,7 +165,7 @@ bool contract_keeps(const struct contract *c, uint32_t promise);
 void contract_settle(struct contract *c);
 
 /* Wait for the next event of a QP (or listener) with this ctx; it must be of that type.
-   ADDR_RESOLVED and ROUTE_RESOLVED are passed over unless asked for. */
+   ADDR_RESOLVED, ROUTE_RESOLVED and TIMEWAIT_EXIT are passed over unless asked for. */
 const struct contract_event *contract_event(struct contract *c, int side, const void *ctx,
 					    enum rvcm_dev_event_type type);
 /* The next event with this ctx, of any type but the two. */

@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	n = rvcm_verbs_class.enumerate(attrs, DEVICES_MAX);
-	for (name = strtok(names, ","); name && n_targets < TARGETS_MAX; name = strtok(NULL, ","))
+	for (name = strtok(names, ", "); name && n_targets < TARGETS_MAX; name = strtok(NULL, ", "))
 		targets[n_targets++] = (struct contract_target) {
 			.name = name,
 			.open = open_pair,
