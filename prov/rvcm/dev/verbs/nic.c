@@ -91,25 +91,15 @@ static void nic_place(struct rvcm_dev_attr *attr, const char *device)
 	attr->link_bits_per_s = nic_read(device, file, text) ? rvcm_verbs_nic_rate(text) : 0;
 }
 
-static void nic_address(struct rvcm_dev_nic *nic, struct rdma_cm_id *id,
-			const struct ibv_port_attr *port)
+void rvcm_verbs_nic_gid(struct rvcm_dev_nic *nic, const union ibv_gid *gid)
 {
-	union ibv_gid gid = id->route.addr.addr.ibaddr.sgid;
-
-	if (port->link_layer == IBV_LINK_LAYER_INFINIBAND) {
-		snprintf(nic->link_address, sizeof(nic->link_address), "lid 0x%x", port->lid);
-		return;
-	}
-	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP &&
-	    ibv_query_gid(id->verbs, id->port_num, 0, &gid))
-		return;
-	(void)inet_ntop(AF_INET6, &gid, nic->link_address, sizeof(nic->link_address));
+	if (!nic->link_address[0]) /* a LID is there */
+		(void)inet_ntop(AF_INET6, gid, nic->link_address, sizeof(nic->link_address));
 }
 
-void rvcm_verbs_nic_fill(struct rvcm_dev_attr *attr, struct rdma_cm_id *id,
+void rvcm_verbs_nic_fill(struct rvcm_dev_attr *attr, const char *name, uint8_t number,
 			 const struct ibv_device_attr *device, const struct ibv_port_attr *port)
 {
-	const char *name = ibv_get_device_name(id->verbs->device);
 	struct rvcm_dev_nic *nic = &attr->nic;
 
 	snprintf(nic->device, sizeof(nic->device), "%.31s", name);
@@ -117,10 +107,11 @@ void rvcm_verbs_nic_fill(struct rvcm_dev_attr *attr, struct rdma_cm_id *id,
 	nic->vendor_id = device->vendor_id;
 	nic->part_id = device->vendor_part_id;
 	nic->version = device->hw_ver;
-	nic->port = id->port_num;
+	nic->port = number;
+	if (port->link_layer == IBV_LINK_LAYER_INFINIBAND)
+		snprintf(nic->link_address, sizeof(nic->link_address), "lid 0x%x", port->lid);
 	snprintf(nic->link_type, sizeof(nic->link_type), "%s",
 		 port->link_layer == IBV_LINK_LAYER_INFINIBAND ? "InfiniBand" : "Ethernet");
 	nic->link_state = port->state == IBV_PORT_ACTIVE ? RVCM_DEV_LINK_UP : RVCM_DEV_LINK_DOWN;
-	nic_address(nic, id, port);
 	nic_place(attr, name);
 }

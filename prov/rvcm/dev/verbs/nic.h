@@ -5,9 +5,12 @@
 
 #include "dev/verbs/verbs_impl.h"
 
-/* Fills attr's nic, numa_node and link_bits_per_s. id is bound to the device's port. */
-void rvcm_verbs_nic_fill(struct rvcm_dev_attr *attr, struct rdma_cm_id *id,
+/* Fills attr's nic, numa_node and link_bits_per_s. */
+void rvcm_verbs_nic_fill(struct rvcm_dev_attr *attr, const char *name, uint8_t number,
 			 const struct ibv_device_attr *device, const struct ibv_port_attr *port);
+
+/* The link's address, unless it has one. */
+void rvcm_verbs_nic_gid(struct rvcm_dev_nic *nic, const union ibv_gid *gid);
 
 /*
  * "domain:bus:device.function" of the end of a path in /sys; false if it is none. Pure.

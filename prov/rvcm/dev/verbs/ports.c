@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One device per address that rdma_cm maps to an RDMA device: who binds an id to an address of such
- * an interface gets its device. So it does not matter whether an interface is IPoIB, RoCE or iWARP,
- * and which GIDs it has (of RoCE's the kernel takes version 2 where it may: cma's
- * default_roce_mode). Loopback addresses lead to no other host and are not offered.
+ * One device per address of an interface that is an RDMA device's. Which one is whose, is found as
+ * rdma_cm finds it: RoCE's GIDs know their interface, an iWARP device's is the interface's hardware
+ * address, and IPoIB's hardware address has the port's GID in it (RFC 4391, section 9.1.1). rdma_cm
+ * itself is not asked: librdmacm keeps a device open that it was asked about, and a device that is
+ * open cannot be removed. Loopback addresses lead to no other host and are not offered.
  *
  * Where there is no RDMA device nothing is asked of the libraries. Where there is one that is not
  * offered, it is said why.
@@ -12,10 +13,11 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netpacket/packet.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/mem.h"
 #include "dev/verbs/limits.h"
 #include "dev/verbs/name.h"
 #include "dev/verbs/near.h"
@@ -26,6 +28,8 @@
 #define PORTS_SYS     "/sys/class/infiniband"
 #define PORTS_CHANNEL "/dev/infiniband/rdma_cm"
 
+#define PORTS_GIDS_MAX 1024 /* of a device */
+
 /* Before it is known better (sq.c tries when a device is opened). */
 #define PORTS_INLINE_BYTES 64u
 
@@ -33,7 +37,9 @@ struct ports {
 	struct rvcm_dev_attr *attrs;
 	int n;    /* room */
 	int have; /* found, with those there was no room for */
-	struct rdma_event_channel *channel;
+	struct ifaddrs *ifas;
+	struct ibv_gid_entry *gids; /* of the device at hand */
+	ssize_t n_gids;
 };
 
 static bool ports_any(void)
@@ -67,46 +73,17 @@ static void ports_no_channel(int err)
 		  PORTS_CHANNEL, rvcm_verbs_limits_text(err, text), hint);
 }
 
-/* Can the file of a device be opened at all? rdma_cm does not say. */
-static void ports_no_access(struct ibv_device *device)
+/* Can the connection manager be used at all? */
+static bool ports_channel(void)
 {
-	char path[64 + sizeof(device->dev_name)], text[RVCM_VERBS_LIMITS_TEXT_MAX];
+	struct rdma_event_channel *channel = rdma_create_event_channel();
 
-	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
-	if (access(path, R_OK | W_OK) < 0)
-		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: %s: %s", ibv_get_device_name(device),
-			  path, rvcm_verbs_limits_text(errno, text));
-	else
-		rvcm_warn(RVCM_LOG_CORE,
-			  "%s: not offered: no address leads to it: give its network interface an "
-			  "IP address, and set it up (ip addr add, ip link set up)",
-			  ibv_get_device_name(device));
-}
-
-static bool ports_named(const struct ports *p, const char *device)
-{
-	for (int i = 0; i < p->have && i < p->n; i++)
-		if (strncmp(p->attrs[i].nic.device, device, sizeof(p->attrs[i].nic.device) - 1) ==
-		    0)
-			return true;
-	return p->have > p->n; /* it may be one of those */
-}
-
-/* Devices that no address led to. */
-static void ports_explain(const struct ports *p, const struct ports *refused)
-{
-	struct ibv_device **list;
-	int n = 0;
-
-	list = ibv_get_device_list(&n);
-	for (int i = 0; list && i < n; i++) {
-		const char *name = ibv_get_device_name(list[i]);
-
-		if (!ports_named(p, name) && !ports_named(refused, name))
-			ports_no_access(list[i]);
+	if (!channel) {
+		ports_no_channel(errno);
+		return false;
 	}
-	if (list)
-		ibv_free_device_list(list);
+	rdma_destroy_event_channel(channel);
+	return true;
 }
 
 static bool ports_usable(const struct ifaddrs *ifa, struct rvcm_addr *addr)
@@ -119,65 +96,148 @@ static bool ports_usable(const struct ifaddrs *ifa, struct rvcm_addr *addr)
 	return !rvcm_addr_is_loopback(addr);
 }
 
-/* False: it is not offered, and that was said. */
-static bool ports_attr(struct rdma_cm_id *id, const struct rvcm_addr *addr,
-		       struct rvcm_dev_attr *attr)
+/* The hardware address of an interface; NULL if it has none. */
+static const struct sockaddr_ll *ports_hardware(const struct ports *p, const char *interface)
 {
-	const char *name = ibv_get_device_name(id->verbs->device);
-	bool iwarp = id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-	struct ibv_device_attr device;
-	struct ibv_port_attr port;
-	char text[RVCM_ADDR_STRLEN], umad[RVCM_VERBS_UMAD_TEXT_MAX];
-
-	memset(attr, 0, sizeof(*attr));
-	snprintf(attr->nic.device, sizeof(attr->nic.device), "%.31s", name);
-	(void)rvcm_addr_format(addr, text, sizeof(text));
-	if (ibv_query_device(id->verbs, &device) ||
-	    ibv_query_port(id->verbs, id->port_num, &port)) {
-		rvcm_warn(RVCM_LOG_CORE,
-			  "%s: not offered at %s: it does not say what it can do: "
-			  "errno %d",
-			  name, text, errno);
-		return false;
-	}
-	if (port.state != IBV_PORT_ACTIVE) {
-		rvcm_warn(RVCM_LOG_CORE, "%s: not offered at %s: port %u is %s; %s", name, text,
-			  id->port_num, ibv_port_state_str(port.state),
-			  rvcm_verbs_umad_text(name, id->port_num, umad));
-		return false;
-	}
-	if (device.max_srq <= 0) {
-		rvcm_warn(RVCM_LOG_CORE, "%s: not offered at %s: it has no shared receive queues",
-			  name, text);
-		return false;
-	}
-	attr->addr = *addr;
-	attr->wire = iwarp ? RVCM_DEV_WIRE_IWARP : RVCM_DEV_WIRE_IB;
-	rvcm_verbs_limits_attr(attr, &device, &port, iwarp, PORTS_INLINE_BYTES);
-	rvcm_verbs_nic_fill(attr, id, &device, &port);
-	rvcm_info(RVCM_LOG_CORE, "%s: port %u at %s: %s", name, id->port_num, text,
-		  rvcm_verbs_umad_text(name, id->port_num, umad));
-	return true;
+	for (const struct ifaddrs *ifa = p->ifas; ifa; ifa = ifa->ifa_next)
+		if (ifa->ifa_addr && ifa->ifa_addr->sa_family == AF_PACKET &&
+		    strcmp(ifa->ifa_name, interface) == 0)
+			return (const struct sockaddr_ll *)ifa->ifa_addr;
+	return NULL;
 }
 
-/* Is an RDMA device behind this address? The id, and with it the device, is let go of at once. */
-static void ports_try(struct ports *p, struct ports *refused, const struct rvcm_addr *addr)
+/* Is this GID of an interface of that number and hardware address? */
+static bool ports_leads(const struct ibv_gid_entry *gid, bool iwarp, unsigned int index,
+			const struct sockaddr_ll *ll)
 {
-	struct rvcm_dev_attr attr;
-	struct sockaddr_storage ss;
-	struct rdma_cm_id *id;
+	const uint8_t *hw = ll ? ll->sll_addr : NULL;
 
-	if (rdma_create_id(p->channel, &id, NULL, RDMA_PS_TCP))
-		return;
-	rvcm_verbs_sockaddr_put(addr, &ss);
-	if (rdma_bind_addr(id, (struct sockaddr *)&ss) == 0 && id->verbs) {
-		struct ports *to = ports_attr(id, addr, &attr) ? p : refused;
+	if (iwarp)
+		return hw && ll->sll_halen == 6 && memcmp(gid->gid.raw, hw, 6) == 0;
+	if (gid->gid_type == IBV_GID_TYPE_IB)
+		return hw && ll->sll_halen == 20 && memcmp(gid->gid.raw, hw + 4, 16) == 0;
+	return gid->ndev_ifindex == index;
+}
 
-		rvcm_verbs_name(&attr, to->attrs, to->have < to->n ? to->have : to->n);
-		rvcm_verbs_name_insert(to->attrs, to->have, to->n, &attr);
-		to->have++;
+/* A GID of the port that leads to the interface, RoCE version 2's if there is one; NULL = none. */
+static const struct ibv_gid_entry *ports_gid(const struct ports *p, uint8_t port, bool iwarp,
+					     const char *interface)
+{
+	const struct sockaddr_ll *ll = ports_hardware(p, interface);
+	unsigned int index = if_nametoindex(interface);
+	const struct ibv_gid_entry *best = NULL;
+
+	for (ssize_t i = 0; i < p->n_gids; i++)
+		if (p->gids[i].port_num == port && ports_leads(&p->gids[i], iwarp, index, ll) &&
+		    (!best || p->gids[i].gid_type == IBV_GID_TYPE_ROCE_V2))
+			best = &p->gids[i];
+	return best;
+}
+
+static void ports_add(struct ports *p, const struct rvcm_dev_attr *found,
+		      const struct rvcm_addr *addr, const struct ibv_gid_entry *gid)
+{
+	struct rvcm_dev_attr attr = *found;
+
+	attr.addr = *addr;
+	rvcm_verbs_nic_gid(&attr.nic, &gid->gid);
+	rvcm_verbs_name(&attr, p->attrs, p->have < p->n ? p->have : p->n);
+	rvcm_verbs_name_insert(p->attrs, p->have, p->n, &attr);
+	p->have++;
+}
+
+/* All addresses of a port's interfaces; returns how many there are. */
+static int ports_addresses(struct ports *p, const struct rvcm_dev_attr *attr)
+{
+	bool iwarp = attr->wire == RVCM_DEV_WIRE_IWARP;
+	const struct ibv_gid_entry *gid;
+	struct rvcm_addr addr;
+	int n = 0;
+
+	for (const struct ifaddrs *ifa = p->ifas; ifa; ifa = ifa->ifa_next) {
+		if (!ports_usable(ifa, &addr))
+			continue;
+		gid = ports_gid(p, attr->nic.port, iwarp, ifa->ifa_name);
+		if (!gid)
+			continue;
+		ports_add(p, attr, &addr, gid);
+		n++;
 	}
-	rdma_destroy_id(id);
+	return n;
+}
+
+static void ports_port(struct ports *p, struct ibv_context *ctx,
+		       const struct ibv_device_attr *device, uint8_t number)
+{
+	bool iwarp = ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	const char *name = ibv_get_device_name(ctx->device);
+	char umad[RVCM_VERBS_UMAD_TEXT_MAX];
+	struct rvcm_dev_attr attr;
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(ctx, number, &port)) {
+		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: port %u does not say what it can do",
+			  name, number);
+		return;
+	}
+	(void)rvcm_verbs_umad_text(name, number, umad);
+	if (port.state != IBV_PORT_ACTIVE) {
+		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: port %u is %s; %s", name, number,
+			  ibv_port_state_str(port.state), umad);
+		return;
+	}
+	rvcm_info(RVCM_LOG_CORE, "%s: port %u: %s", name, number, umad);
+	memset(&attr, 0, sizeof(attr));
+	attr.wire = iwarp ? RVCM_DEV_WIRE_IWARP : RVCM_DEV_WIRE_IB;
+	rvcm_verbs_limits_attr(&attr, device, &port, iwarp, PORTS_INLINE_BYTES);
+	rvcm_verbs_nic_fill(&attr, name, number, device, &port);
+	if (ports_addresses(p, &attr) == 0)
+		rvcm_warn(RVCM_LOG_CORE,
+			  "%s: not offered: no address leads to it (port %u): give its network "
+			  "interface an IP address, and set it up (ip addr add, ip link set up)",
+			  name, number);
+}
+
+static void ports_context(struct ports *p, struct ibv_context *ctx)
+{
+	const char *name = ibv_get_device_name(ctx->device);
+	struct ibv_device_attr device;
+
+	if (ibv_query_device(ctx, &device)) {
+		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: it does not say what it can do", name);
+		return;
+	}
+	if (device.max_srq <= 0) {
+		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: it has no shared receive queues", name);
+		return;
+	}
+	p->n_gids = ibv_query_gid_table(ctx, p->gids, PORTS_GIDS_MAX, 0);
+	for (uint8_t port = 1; port <= device.phys_port_cnt; port++)
+		ports_port(p, ctx, &device, port);
+}
+
+/* It is open no longer than this takes. */
+static void ports_device(struct ports *p, struct ibv_device *device)
+{
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
+	struct ibv_context *ctx;
+
+	if (device->transport_type != IBV_TRANSPORT_IB &&
+	    device->transport_type != IBV_TRANSPORT_IWARP) {
+		rvcm_info(RVCM_LOG_CORE, "%s: not offered: it has no RC connections",
+			  ibv_get_device_name(device));
+		return;
+	}
+	errno = 0;
+	ctx = ibv_open_device(device);
+	if (!ctx) {
+		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: /dev/infiniband/%s: %s",
+			  ibv_get_device_name(device), device->dev_name,
+			  rvcm_verbs_limits_text(errno ? errno : ENODEV, text));
+		return;
+	}
+	ports_context(p, ctx);
+	(void)ibv_close_device(ctx);
 }
 
 /* What is near costs time to find out, and matters only where there is a choice. */
@@ -189,21 +249,20 @@ static void ports_near_first(struct rvcm_dev_attr *attrs, int n)
 
 static void ports_all(struct ports *p)
 {
-	struct rvcm_dev_attr none[8];
-	struct ports refused = { .attrs = none, .n = 8 };
-	struct ifaddrs *list;
-	struct rvcm_addr addr;
+	struct ibv_device **list;
+	int n = 0;
 
-	if (getifaddrs(&list) < 0) {
+	if (getifaddrs(&p->ifas) < 0) {
 		rvcm_warn(RVCM_LOG_CORE, "verbs: cannot list interfaces: errno %d", errno);
 		return;
 	}
-	for (struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next)
-		if (ports_usable(ifa, &addr))
-			ports_try(p, &refused, &addr);
-	freeifaddrs(list);
+	list = ibv_get_device_list(&n);
+	for (int i = 0; list && i < n; i++)
+		ports_device(p, list[i]);
+	if (list)
+		ibv_free_device_list(list);
+	freeifaddrs(p->ifas);
 	ports_near_first(p->attrs, p->have < p->n ? p->have : p->n);
-	ports_explain(p, &refused);
 }
 
 int rvcm_verbs_ports_enumerate(struct rvcm_dev_attr *attrs, int n)
@@ -215,12 +274,12 @@ int rvcm_verbs_ports_enumerate(struct rvcm_dev_attr *attrs, int n)
 		return 0;
 	}
 	rvcm_verbs_fork_init();
-	p.channel = rdma_create_event_channel();
-	if (!p.channel) {
-		ports_no_channel(errno);
+	if (!ports_channel())
 		return 0;
-	}
+	p.gids = rvcm_mem_calloc(PORTS_GIDS_MAX, sizeof(*p.gids));
+	if (!p.gids)
+		return -ENOMEM;
 	ports_all(&p);
-	rdma_destroy_event_channel(p.channel);
+	rvcm_mem_free(p.gids);
 	return p.have;
 }

@@ -156,8 +156,6 @@ static int verbs_open_context(struct rvcm_verbs_dev *dev)
 
 void rvcm_verbs_release(struct rvcm_verbs_dev *dev)
 {
-	struct ibv_context **list;
-
 	if (!rvcm_list_empty(&dev->orphans)) /* see orphan.c */
 		return;
 	rvcm_verbs_siw_release(dev);
@@ -167,16 +165,11 @@ void rvcm_verbs_release(struct rvcm_verbs_dev *dev)
 	if (dev->ctx)
 		(void)ibv_close_device(dev->ctx);
 	dev->ctx = NULL;
+	if (dev->anchor && atomic_load_explicit(&dev->gone, memory_order_relaxed))
+		rvcm_verbs_gone_shared(dev);
 	if (dev->anchor)
 		rdma_destroy_id(dev->anchor);
 	dev->anchor = NULL;
-	if (!atomic_load_explicit(&dev->gone, memory_order_relaxed))
-		return;
-	/* librdmacm keeps a context of each device it ever used, and lets go of those that the
-	 * kernel does not list any more when it is asked for all. */
-	list = rdma_get_devices(NULL);
-	if (list)
-		rdma_free_devices(list);
 }
 
 static void verbs_close(struct rvcm_dev *base)

@@ -323,6 +323,8 @@ void rvcm_verbs_complain(struct rvcm_verbs_dev *dev, enum rvcm_verbs_complaint w
 /* gone.c: what is left of a device that was removed. Control, and the data side's part of it. */
 void rvcm_verbs_gone_begin(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_gone_control(struct rvcm_verbs_dev *dev);
+/* The context that librdmacm has of it; while there is an anchor. */
+void rvcm_verbs_gone_shared(struct rvcm_verbs_dev *dev);
 
 /* end.c: an attempt that failed; rdma_cm's DISCONNECTED; what was told of a QP; a removed device.
  */

@@ -73,7 +73,7 @@ static void verdict_reject(const struct rvcm_verbs_said *said, struct rvcm_verbs
 	}
 }
 
-/* Errnos that say more than the event. */
+/* Errnos that say more than the event; the first, nothing of an address that nobody answers for. */
 static const struct {
 	int err;
 	enum rvcm_status status;
@@ -86,8 +86,11 @@ static const struct {
 
 static void verdict_errno(int status, struct rvcm_verbs_verdict *verdict)
 {
+	bool resolving = verdict->type == RVCM_DEV_EVENT_ADDR_ERROR ||
+			 verdict->type == RVCM_DEV_EVENT_ROUTE_ERROR;
+
 	verdict->err = status < 0 ? -status : status;
-	for (size_t i = 0; i < sizeof(errnos) / sizeof(errnos[0]); i++)
+	for (size_t i = resolving ? 1 : 0; i < sizeof(errnos) / sizeof(errnos[0]); i++)
 		if (errnos[i].err == verdict->err)
 			verdict->status = errnos[i].status;
 }
