@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a device is said to be: its name, its limits, its adapter. */
+#include "unit/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "dev/verbs/limits.h"
+#include "dev/verbs/name.h"
+#include "dev/verbs/nic.h"
+
+#define ATTRS 5
+
+/* An address of a device, named and put among those that are there. */
+static void offer(struct rvcm_dev_attr *attrs, int *have, const char *device, const char *address)
+{
+	struct rvcm_dev_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	snprintf(attr.nic.device, sizeof(attr.nic.device), "%s", device);
+	assert_int_equal(rvcm_addr_parse(address, &attr.addr), 0);
+	rvcm_verbs_name(&attr, attrs, *have < ATTRS ? *have : ATTRS);
+	rvcm_verbs_name_insert(attrs, *have, ATTRS, &attr);
+	(*have)++;
+}
+
+static void each_address_has_a_name_and_the_best_come_first(void **state)
+{
+	/* The link-local one was named before the other. */
+	static const char *const names[ATTRS] = { "rxe0", "rxe0.1", "rxe01", "rxe0-v6.1",
+						  "rxe0-v6" };
+	struct rvcm_dev_attr attrs[ATTRS];
+	int have = 0;
+
+	(void)state;
+	offer(attrs, &have, "rxe0", "fe80::1");
+	offer(attrs, &have, "rxe0", "10.0.0.1");
+	offer(attrs, &have, "rxe0", "2001:db8::1");
+	offer(attrs, &have, "rxe0", "10.0.0.2");
+	offer(attrs, &have, "rxe01", "10.0.0.3");
+	assert_int_equal(have, ATTRS);
+	for (int i = 0; i < ATTRS; i++)
+		assert_string_equal(attrs[i].name, names[i]);
+	/* One more, and a better one: the worst has no room. */
+	offer(attrs, &have, "siw0", "10.0.0.4");
+	assert_int_equal(have, ATTRS + 1);
+	assert_string_equal(attrs[3].name, "siw0");
+	assert_string_equal(attrs[4].name, "rxe0-v6.1");
+	offer(attrs, &have, "siw0", "fe80::2");
+	assert_string_equal(attrs[4].name, "rxe0-v6.1");
+}
+
+static void limits_are_the_devices_and_not_more(void **state)
+{
+	struct ibv_device_attr device = { .max_qp_wr = 100,
+					  .max_sge = 32,
+					  .max_cqe = 1000,
+					  .max_qp = 7,
+					  .max_mr = 9,
+					  .max_srq = 1,
+					  .max_srq_wr = 50,
+					  .max_qp_rd_atom = 16,
+					  .max_qp_init_rd_atom = 4,
+					  .atomic_cap = IBV_ATOMIC_HCA };
+	struct ibv_port_attr port = { .max_msg_sz = 1u << 20, .active_mtu = IBV_MTU_1024 };
+	struct rvcm_dev_attr attr;
+
+	(void)state;
+	memset(&attr, 0, sizeof(attr));
+	rvcm_verbs_limits_attr(&attr, &device, &port, false, 128);
+	assert_int_equal(attr.sq_depth_max, 99); /* one is our own */
+	assert_int_equal(attr.rq_depth_max, 50);
+	assert_int_equal(attr.cq_depth_max, 1000);
+	assert_int_equal(attr.sge_max, RVCM_VERBS_SGE_MAX);
+	assert_int_equal(attr.qp_max, 7);
+	assert_int_equal(attr.mr_max, 9);
+	assert_int_equal(attr.message_bytes_max, 1u << 20);
+	assert_int_equal(attr.inline_bytes_max, 128);
+	assert_int_equal(attr.mtu_bytes, 1024);
+	assert_int_equal(attr.private_data_bytes, 56);
+	assert_int_equal(attr.caps, RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ |
+					    RVCM_DEV_CAP_PLACED | RVCM_DEV_CAP_IMM32 |
+					    RVCM_DEV_CAP_ATOMIC);
+	assert_int_equal(rvcm_verbs_limits_reads(&device), 4);
+	rvcm_verbs_limits_attr(&attr, &device, &port, true, 0);
+	assert_int_equal(attr.caps, RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ);
+	assert_true(attr.private_data_bytes > 56);
+}
+
+/* Zero, negative and enormous numbers: a device that says nothing, or all that an int holds. */
+static void limits_of_a_strange_device_are_usable(void **state)
+{
+	static const int numbers[] = { 0, -1, 1, INT32_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		int n = numbers[i];
+		struct ibv_device_attr device = { .max_qp_wr = n,
+						  .max_sge = n,
+						  .max_cqe = n,
+						  .max_qp = n,
+						  .max_mr = n,
+						  .max_srq_wr = n,
+						  .max_qp_rd_atom = n,
+						  .max_qp_init_rd_atom = n };
+		struct ibv_port_attr port = { .max_msg_sz = 0, .active_mtu = IBV_MTU_256 };
+		struct rvcm_dev_attr attr;
+
+		memset(&attr, 0, sizeof(attr));
+		rvcm_verbs_limits_attr(&attr, &device, &port, false, 0);
+		assert_in_range(attr.sq_depth_max, 1, 1u << 16);
+		assert_in_range(attr.rq_depth_max, 1, 1u << 16);
+		assert_in_range(attr.cq_depth_max, 1, 1u << 20);
+		assert_in_range(attr.sge_max, 1, RVCM_VERBS_SGE_MAX);
+		assert_true(attr.qp_max >= 1);
+		assert_true(attr.message_bytes_max > 0);
+		assert_int_equal(!!(attr.caps & RVCM_DEV_CAP_READ), n > 0);
+		assert_false(attr.caps & RVCM_DEV_CAP_ATOMIC);
+	}
+}
+
+static uint64_t waits_us(struct rvcm_verbs_rnr rnr)
+{
+	/* IBTA volume 1, table 46: some of it. */
+	static const uint32_t us[32] = { [1] = 10, [12] = 640, [23] = 30720, [31] = 491520 };
+
+	return (uint64_t)us[rnr.timer] * rnr.retries;
+}
+
+static void a_receiver_is_waited_for_as_long_as_it_says(void **state)
+{
+	struct rvcm_verbs_rnr rnr = rvcm_verbs_limits_rnr(0);
+	uint64_t last = 0;
+
+	(void)state;
+	assert_int_equal(rnr.retries, 0);
+	assert_int_equal(rvcm_verbs_limits_rnr(UINT64_MAX).retries, 7);
+	assert_int_equal(rvcm_verbs_limits_rnr(60000000000ull).retries, 7);
+	for (uint64_t ns = 1; ns < 2900000000ull; ns = ns * 3 / 2 + 1) {
+		rnr = rvcm_verbs_limits_rnr(ns);
+		assert_in_range(rnr.timer, 1, 31);
+		assert_in_range(rnr.retries, 1, 6);
+		if (waits_us(rnr))
+			assert_true(waits_us(rnr) * 1000 >= ns && waits_us(rnr) >= last);
+		last = waits_us(rnr) ? waits_us(rnr) : last;
+	}
+}
+
+static void no_memory_names_the_limit(void **state)
+{
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
+	struct rlimit was, low;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &was), 0);
+	low = was;
+	low.rlim_cur = 64 * 1024 < was.rlim_max ? 64 * 1024 : was.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &low), 0);
+	assert_non_null(strstr(rvcm_verbs_limits_text(ENOMEM, text), "ulimit -l"));
+	assert_non_null(strstr(text, "64 KiB"));
+	assert_null(strstr(rvcm_verbs_limits_text(EINVAL, text), "ulimit"));
+	assert_non_null(strstr(text, "errno 22"));
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &was), 0);
+}
+
+static void places_on_pci_are_read(void **state)
+{
+	struct rvcm_dev_nic nic;
+
+	(void)state;
+	memset(&nic, 0, sizeof(nic));
+	assert_true(rvcm_verbs_nic_pci("../../../0000:3b:1f.7", &nic));
+	assert_true(nic.on_pci);
+	assert_int_equal(nic.pci_domain, 0);
+	assert_int_equal(nic.pci_bus, 0x3b);
+	assert_int_equal(nic.pci_device, 0x1f);
+	assert_int_equal(nic.pci_function, 7);
+	memset(&nic, 0, sizeof(nic));
+	assert_false(rvcm_verbs_nic_pci("../../virtio0", &nic));
+	assert_false(rvcm_verbs_nic_pci("", &nic));
+	assert_false(rvcm_verbs_nic_pci("0000:3b:1f.7x", &nic));
+	assert_false(nic.on_pci);
+}
+
+static void rates_are_read(void **state)
+{
+	(void)state;
+	assert_int_equal(rvcm_verbs_nic_rate("100 Gb/sec (4X EDR)"), 100000000000);
+	assert_int_equal(rvcm_verbs_nic_rate("2.5 Gb/sec (1X SDR)"), 2500000000);
+	assert_int_equal(rvcm_verbs_nic_rate(""), 0);
+	assert_int_equal(rvcm_verbs_nic_rate("fast"), 0);
+	assert_int_equal(rvcm_verbs_nic_rate("-1 Gb/sec"), 0);
+	assert_int_equal(rvcm_verbs_nic_rate("inf Gb/sec"), 0);
+	assert_int_equal(rvcm_verbs_nic_rate("nan Gb/sec"), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_address_has_a_name_and_the_best_come_first),
+		cmocka_unit_test(limits_are_the_devices_and_not_more),
+		cmocka_unit_test(limits_of_a_strange_device_are_usable),
+		cmocka_unit_test(a_receiver_is_waited_for_as_long_as_it_says),
+		cmocka_unit_test(no_memory_names_the_limit),
+		cmocka_unit_test(places_on_pci_are_read),
+		cmocka_unit_test(rates_are_read),
+	};
+
+	return cmocka_run_group_tests_name("verbs_attr", tests, NULL, NULL);
+}
