@@ -184,6 +184,7 @@ static void a_peer_that_never_answers_is_unreachable(struct contract *c)
 	/* The request is there, and answering it leads to nothing. */
 	event = contract_event(c, 1, &link.listener_ctx, RVCM_DEV_EVENT_CONNECT_REQUEST);
 	(void)c->side[1].ops->reject(event->ev.req, NULL, 0);
+	contract_settle(c);
 }
 
 static void an_address_that_no_route_leads_to(struct contract *c)
