@@ -311,6 +311,9 @@ enum rvcm_dev_reject {
  * device events. After CONNECT_ERROR, UNREACHABLE, REJECTED, ADDR_ERROR, ROUTE_ERROR or
  * DISCONNECTED a QP carries nothing any more and waits for qp_close; DISCONNECTED comes once for
  * each QP that was ESTABLISHED, whichever side ended it. private_data lives until the next cm_poll.
+ * Only TIMEWAIT_EXIT may follow those, on IB and RoCE, until qp_close; DEVICE_REMOVAL, ADDR_CHANGE,
+ * PORT_DOWN and PORT_UP tell of the device (ADDR_CHANGE of a QP as well), whose QPs end, if they
+ * do, by events of their own.
  *
  * What OK in DISCONNECTED tells: the connection ended between two messages, and no side found
  * fault. Not that the peer meant it: where a connection is a TCP stream the kernel ends that of a
