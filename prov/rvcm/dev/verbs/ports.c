@@ -16,6 +16,7 @@
 #include <netpacket/packet.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "dev/verbs/limits.h"
