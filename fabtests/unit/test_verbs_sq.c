@@ -584,6 +584,55 @@ static void ask_to_finish(struct verbs_world *w)
 	rvcm_verbs_sq_finish(w->qp);
 }
 
+/* A WRITE of no bytes that nobody hears of, and one at a time. */
+static void a_ping_is_a_write_of_nothing(void **state)
+{
+	struct verbs_world w;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	for (int i = 0; i < 2; i++) {
+		rvcm_verbs_sq_ping(w.qp);
+		verbs_world_quiet(&w);
+		assert_int_equal(fake_ibv_qp(w.qp)->n_sends, 1);
+	}
+	assert_int_equal(last_send(&w)->wr.opcode, IBV_WR_RDMA_WRITE);
+	assert_int_equal(last_send(&w)->wr.num_sge, 0);
+	assert_int_equal(last_send(&w)->wr.send_flags, IBV_SEND_SIGNALED);
+	fake_ibv_complete(w.qp, 1);
+	verbs_world_quiet(&w);
+	rvcm_verbs_sq_ping(w.qp);
+	verbs_world_quiet(&w);
+	assert_int_equal(fake_ibv_qp(w.qp)->n_sends, 2);
+	assert_int_equal(w.qp->news, 0);
+	fake_ibv_fail(w.qp, IBV_WC_RETRY_EXC_ERR, 0x81);
+	verbs_world_quiet(&w);
+	assert_int_equal(w.qp->news, RVCM_VERBS_NEWS_FAILED);
+	assert_int_equal(w.qp->fail_status, RVCM_STATUS_RETRY_EXCEEDED);
+	rvcm_verbs_sq_ping(w.qp);
+	verbs_world_quiet(&w);
+	assert_int_equal(fake_ibv_qp(w.qp)->n_sends, 2);
+	verbs_world_close(&w);
+}
+
+/* The last place in the queue is kept for the end. */
+static void a_full_queue_is_not_pinged(void **state)
+{
+	struct verbs_world w;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	for (uint64_t i = 0; i < VERBS_WORLD_DEPTH; i++)
+		assert_int_equal(verbs_world_post(&w, numbered(loud, i), 8), 0);
+	rvcm_verbs_sq_ping(w.qp);
+	verbs_world_quiet(&w);
+	assert_int_equal(fake_ibv_qp(w.qp)->n_sends, VERBS_WORLD_DEPTH);
+	fake_ibv_complete(w.qp, VERBS_WORLD_DEPTH);
+	for (uint64_t i = 0; i < VERBS_WORLD_DEPTH; i++)
+		expect(&w, i, RVCM_STATUS_OK);
+	verbs_world_close(&w);
+}
+
 static void an_empty_queue_is_drained_at_once(void **state)
 {
 	struct verbs_world w;
@@ -670,6 +719,8 @@ int main(void)
 		cmocka_unit_test(a_flush_is_no_cause),
 		cmocka_unit_test(a_refused_batch_is_reported),
 		cmocka_unit_test(detach_flushes_what_waits),
+		cmocka_unit_test(a_ping_is_a_write_of_nothing),
+		cmocka_unit_test(a_full_queue_is_not_pinged),
 		cmocka_unit_test(an_empty_queue_is_drained_at_once),
 		cmocka_unit_test(the_last_one_is_waited_for),
 		cmocka_unit_test(what_waits_leaves_before_the_end),

@@ -43,6 +43,7 @@ static int open_verbs(const struct rvcm_dev_attr *attr, const struct rvcm_params
 	tunables.ack_timeout = (uint8_t)params->ack_timeout;
 	tunables.retry_count = (uint8_t)params->retry_count;
 	tunables.resolve_timeout_ms = (uint32_t)params->resolve_timeout;
+	tunables.keepalive_ms = (uint32_t)params->keepalive * 1000;
 	return rvcm_verbs_open(attr, &tunables, dev);
 }
 

@@ -231,7 +231,7 @@ static __attribute__((noinline)) void cq_take_kick(struct rvcm_verbs_cq *cq)
 	/* Cleared after the eventfd and before looking: a kick from now on sets both again. */
 	atomic_exchange_explicit(&cq->kicked, false, memory_order_acq_rel);
 	while ((qp = cq_pop_asked(cq)))
-		rvcm_verbs_sq_finish_now(qp);
+		rvcm_verbs_sq_attend(qp);
 	if (atomic_load_explicit(&dev->gone, memory_order_acquire))
 		rvcm_verbs_reclaim(dev);
 }

@@ -91,6 +91,7 @@ static bool handle_established(struct rvcm_verbs_dev *dev, struct rvcm_verbs_qp 
 		qp->base.caps &= ~(uint32_t)(RVCM_DEV_CAP_READ | RVCM_DEV_CAP_ATOMIC);
 	qp->was_established = true;
 	rvcm_verbs_qp_advance(qp, RVCM_DEV_QP_RTS);
+	rvcm_verbs_alive_begin(dev);
 	ev->type = RVCM_DEV_EVENT_ESTABLISHED;
 	ev->ctx = qp->base.ctx;
 	if (qp->opener)

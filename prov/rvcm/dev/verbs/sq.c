@@ -432,7 +432,7 @@ int rvcm_verbs_sq_flush(struct rvcm_dev_qp *base)
 
 /* -- ending in order ------------------------------------------------------------------------ */
 
-void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp)
+static void sq_ask(struct rvcm_verbs_qp *qp)
 {
 	struct rvcm_verbs_cq *cq = qp->cq;
 
@@ -441,6 +441,16 @@ void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp)
 		rvcm_list_add_tail(&cq->asked, &qp->asked_node);
 	rvcm_lock_release(&cq->lock);
 	rvcm_verbs_cq_kick(cq);
+}
+
+void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp)
+{
+	sq_ask(qp);
+}
+
+void rvcm_verbs_sq_ping(struct rvcm_verbs_qp *qp)
+{
+	sq_ask(qp);
 }
 
 /* A WRITE of no bytes: no key is looked at (IBTA volume 1, C9-88; RFC 5040, section 5.2). */
@@ -466,7 +476,7 @@ static void sq_drained(struct rvcm_verbs_qp *qp)
 	rvcm_verbs_qp_tell(qp, RVCM_VERBS_NEWS_DRAINED);
 }
 
-void rvcm_verbs_sq_finish_now(struct rvcm_verbs_qp *qp)
+static void sq_finish_now(struct rvcm_verbs_qp *qp)
 {
 	if (!qp->attached || qp->blamed || qp->finishing)
 		return;
@@ -476,6 +486,24 @@ void rvcm_verbs_sq_finish_now(struct rvcm_verbs_qp *qp)
 		sq_drained(qp);
 	else
 		qp->finishing = true;
+}
+
+/* What is under way finds out by itself; the place that is kept for the end stays free. */
+static void sq_ping_now(struct rvcm_verbs_qp *qp)
+{
+	if (!qp->attached || qp->blamed || qp->known < qp->pinged || sq_waits(qp) ||
+	    qp->posted - qp->known >= qp->attr.sq_depth)
+		return;
+	if (sq_post_own(qp) == 0)
+		qp->pinged = qp->posted;
+}
+
+void rvcm_verbs_sq_attend(struct rvcm_verbs_qp *qp)
+{
+	if (rvcm_verbs_qp_state(&qp->base) == RVCM_DEV_QP_RTS)
+		sq_ping_now(qp);
+	else
+		sq_finish_now(qp);
 }
 
 /* -- completing ----------------------------------------------------------------------------- */

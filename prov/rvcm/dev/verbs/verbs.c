@@ -20,6 +20,7 @@ void rvcm_verbs_tunables_init(struct rvcm_verbs_tunables *tun)
 		.resolve_timeout_ms = 2000,
 		.connect_timeout_ms = 10000,
 		.close_timeout_ms = 5000,
+		.keepalive_ms = 10000,
 	};
 }
 
@@ -247,6 +248,7 @@ static void verbs_init(struct rvcm_verbs_dev *dev, const struct rvcm_dev_attr *a
 	verbs_clamp_all(&dev->tun);
 	dev->timer_armed_ns = RVCM_TIMER_NEVER;
 	rvcm_timer_queue_init(&dev->timers);
+	rvcm_timer_init(&dev->alive, NULL);
 	rvcm_list_init(&dev->ends);
 	rvcm_list_init(&dev->listeners);
 	rvcm_list_init(&dev->reqs);

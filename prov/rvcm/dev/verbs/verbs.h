@@ -29,6 +29,7 @@ struct rvcm_verbs_tunables {
 	uint32_t resolve_timeout_ms; /* for an address, and for a route [2000] */
 	uint32_t connect_timeout_ms; /* for the peer's answer, then UNREACHABLE [10000] */
 	uint32_t close_timeout_ms;   /* what was posted before disconnect may take so long [5000] */
+	uint32_t keepalive_ms;       /* how often a peer's adapter is probed; 0 = never [10000] */
 };
 
 void rvcm_verbs_tunables_init(struct rvcm_verbs_tunables *tunables);

@@ -130,6 +130,7 @@ struct rvcm_verbs_dev {
 	struct rvcm_list qps; /* all, by all_node */
 	struct rvcm_list orphans;
 	struct rvcm_timer_queue timers;
+	struct rvcm_timer alive; /* alive.c's, while there are connections */
 	uint64_t timer_armed_ns;
 
 	atomic_bool gone;      /* the device was removed */
@@ -171,7 +172,7 @@ struct rvcm_verbs_cq {
 
 	struct rvcm_lock lock;  /* after a qp's */
 	struct rvcm_list stale; /* QPs that may have left completions here, by stale_node */
-	struct rvcm_list asked; /* QPs that are to end in order, by asked_node */
+	struct rvcm_list asked; /* QPs that are to end in order, or to ping, by asked_node */
 	struct rvcm_list feeds;
 	uint32_t room_receives; /* promised to receives */
 	uint32_t room_sends;    /* wanted for sends */
@@ -252,6 +253,7 @@ struct rvcm_verbs_qp {
 	bool reads_apart;          /* a READ may end after what was posted behind it */
 	uint64_t signal_bytes_min; /* a work request of so many is signalled to the device */
 	bool finishing;            /* DRAINED is to be told when posted is known */
+	uint64_t pinged;           /* the position behind the last ping */
 	bool blamed;               /* FAILED was told */
 
 	/* Set before FAILED is told. */
@@ -312,6 +314,9 @@ bool rvcm_verbs_event_next(struct rvcm_verbs_dev *dev, struct rvcm_dev_event *ev
 /* handle.c: one event of rdma_cm, which is acknowledged. True: *ev is to be reported. */
 bool rvcm_verbs_handle(struct rvcm_verbs_dev *dev, struct rdma_cm_event *cm,
 		       struct rvcm_dev_event *ev);
+
+/* alive.c: there is a connection. */
+void rvcm_verbs_alive_begin(struct rvcm_verbs_dev *dev);
 
 /* async.c: ibv_get_async_event(3). */
 void rvcm_verbs_async_ready(struct rvcm_verbs_dev *dev);
@@ -452,6 +457,8 @@ int rvcm_verbs_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
 int rvcm_verbs_sq_flush(struct rvcm_dev_qp *qp);
 /* Control, under qp->lock, attached, closing set: have the data side tell DRAINED. */
 void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp);
+/* A WRITE of no bytes, unless one is under way. Of one that is attached, under its lock. */
+void rvcm_verbs_sq_ping(struct rvcm_verbs_qp *qp);
 /*
  * attach.c. init: of what the data side has in a QP, before there is an ibv_qp. made: there is one,
  * number and qp are set; unmake takes it away. close: control is through with the QP, its ibv_qp
