@@ -214,6 +214,7 @@ static void say_fallback(struct rvcm_contact *contact)
 	struct rvcm_carrier *carrier = contact->carrier;
 	char name[RVCM_ADDR_STRLEN], more[40] = "";
 	uint32_t missed = 0;
+	const char *why = "that failed before";
 
 	if (contact->link->dev == 0 ||
 	    !rvcm_throttle_pass(&carrier->fallbacks, rvcm_carrier_now(carrier), FALLBACKS_NS,
@@ -221,10 +222,14 @@ static void say_fallback(struct rvcm_contact *contact)
 		return;
 	if (missed)
 		snprintf(more, sizeof(more), " (and %u more peers)", missed);
+	if (!contact->link->opener)
+		why = "it chose so";
+	else if (contact->cause.text[0])
+		why = contact->cause.text;
 	rvcm_warn(RVCM_LOG_EP_CTRL, "peer %s%s is reached by %s, not by %s: %s",
 		  rvcm_addr_format(&contact->peer, name, sizeof(name)), more,
 		  carrier->devs[contact->link->dev].dev->attr.name, carrier->devs[0].dev->attr.name,
-		  contact->cause.text[0] ? contact->cause.text : "that failed before");
+		  why);
 }
 
 static void do_hand_over(struct rvcm_contact *contact)
@@ -237,6 +242,7 @@ static void do_hand_over(struct rvcm_contact *contact)
 
 static void do_take(struct rvcm_contact *contact)
 {
+	say_fallback(contact);
 	settle(contact);
 	rvcm_stat_inc(&contact->carrier->stats.accepts);
 }
