@@ -9,7 +9,9 @@
 /* A limit has a name, and somebody can raise it. */
 static const char *limit_of(int err)
 {
-	return err == EMFILE ? " (RLIMIT_NOFILE, ulimit -n)" : "";
+	if (err == EMFILE)
+		return " (RLIMIT_NOFILE, ulimit -n)";
+	return err == ENOMEM ? " (or locked memory: RLIMIT_MEMLOCK, ulimit -l)" : "";
 }
 
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,

@@ -57,6 +57,7 @@
 #define RVCM_CONN_POOL_COUNT     4096u
 #define RVCM_CONN_READS_MAX      16u   /* RDMA reads in flight on a link */
 #define RVCM_CONN_SIGNAL_EVERY   16u   /* sends; more often where the device's queue is short */
+#define RVCM_CONN_REFUSALS_MAX   6u    /* worth some attempts, not all the time */
 #define RVCM_CONN_INCARNATIONS   4u    /* dead ones remembered per peer */
 #define RVCM_CONN_CLAIMS_OF_PEER 4u    /* links that say they are the same peer's */
 #define RVCM_CONN_CLAIMS_MAX     4096u /* in a carrier: more than open at once in any job */

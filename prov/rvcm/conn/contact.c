@@ -78,6 +78,21 @@ static void next_epoch(struct rvcm_contact *contact)
 	carrier->epoch = ++contact->epoch;
 }
 
+bool rvcm_contact_falls_through(const struct rvcm_contact *contact)
+{
+	return contact->attempts % contact->carrier->attr.n_devs != 0;
+}
+
+/* A device that is gone stays so, and memory that may not be locked hardly comes with time. */
+static bool is_worth_another(const struct rvcm_contact *contact, int rc)
+{
+	uint32_t most = RVCM_CONN_REFUSALS_MAX * contact->carrier->attr.n_devs;
+
+	if (rvcm_contact_falls_through(contact))
+		return true;
+	return rc != -ENODEV && (rc != -ENOMEM || contact->attempts < most);
+}
+
 /* Send our request: the devices take turns, in order of preference. */
 static void do_open(struct rvcm_contact *contact)
 {
@@ -102,9 +117,9 @@ static void do_open(struct rvcm_contact *contact)
 							  &contact->link->request,
 							  sizeof(contact->link->request));
 	}
-	if (rc) /* a device that is gone stays so */
+	if (rc)
 		rvcm_contact_failed(contact, rvcm_status_from_errno(-rc), -rc,
-				    rc != -ENODEV || rvcm_contact_falls_through(contact),
+				    is_worth_another(contact, rc),
 				    "the connection could not be started");
 	else
 		arm(contact, carrier->attr.attempt_timeout_ns ? carrier->attr.attempt_timeout_ns
@@ -149,11 +164,6 @@ static void do_wait(struct rvcm_contact *contact)
 	rvcm_stat_inc(&contact->carrier->stats.crossed);
 	drop_link(contact);
 	arm(contact, CROSSED_NS);
-}
-
-bool rvcm_contact_falls_through(const struct rvcm_contact *contact)
-{
-	return contact->attempts % contact->carrier->attr.n_devs != 0;
 }
 
 /*

@@ -6,9 +6,6 @@
 #include "base/log.h"
 #include "conn/conn_impl.h"
 
-#define REFUSALS_MAX \
-	6u /* a peer that listens only later is worth some attempts, not all the time */
-
 /* -- CM events ---------------------------------------------------------------------------- */
 
 static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
@@ -94,10 +91,11 @@ static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	case RVCM_DEV_REJECT_CONSUMER:
 		refused(link, ev, rvcm_shake_reason(ev->private_data, ev->private_bytes));
 		break;
-	case RVCM_DEV_REJECT_NOT_LISTENING:
-		rvcm_contact_failed(
-			contact, RVCM_STATUS_REFUSED, ev->err,
-			contact->attempts < REFUSALS_MAX * contact->carrier->attr.n_devs, NULL);
+	case RVCM_DEV_REJECT_NOT_LISTENING: /* a peer that listens only later is worth some */
+		rvcm_contact_failed(contact, RVCM_STATUS_REFUSED, ev->err,
+				    contact->attempts <
+					    RVCM_CONN_REFUSALS_MAX * contact->carrier->attr.n_devs,
+				    NULL);
 		break;
 	case RVCM_DEV_REJECT_STALE:
 		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED_STALE, ev->err, true, NULL);

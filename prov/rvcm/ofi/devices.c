@@ -81,7 +81,18 @@ static bool get_ip(const struct sockaddr *sa, struct rvcm_addr *addr)
 	return rvcm_sockaddr_get(FI_SOCKADDR, sa, sizeof(struct sockaddr_in6), addr) == 0;
 }
 
-/* The network of the device's address under a netmask: "10.1.0.0/16". */
+/* What the software RNIC speaks runs on any network; what a NIC does is a fabric of its own there.
+ */
+static const char *fabric_prefix(const struct rvcm_dev_attr *attr)
+{
+	if (!attr->nic.device[0])
+		return "";
+	if (attr->wire == RVCM_DEV_WIRE_IWARP)
+		return "iwarp:";
+	return strcmp(attr->nic.link_type, "InfiniBand") == 0 ? "ib:" : "roce:";
+}
+
+/* The network of the device's address under a netmask: "10.1.0.0/16", "roce:10.1.0.0/16". */
 static void name_network(struct rvcm_device *device, const struct rvcm_addr *mask)
 {
 	const struct rvcm_addr *own = &device->attr.addr;
@@ -93,7 +104,8 @@ static void name_network(struct rvcm_device *device, const struct rvcm_addr *mas
 		device->prefix_bits += __builtin_popcount(mask->ip[i]);
 	}
 	inet_ntop(own->family == RVCM_ADDR_V4 ? AF_INET : AF_INET6, ip, text, sizeof(text));
-	snprintf(device->network, sizeof(device->network), "%s/%d", text, device->prefix_bits);
+	snprintf(device->network, sizeof(device->network), "%s%s/%d", fabric_prefix(&device->attr),
+		 text, device->prefix_bits);
 }
 
 /* Which interface, and which network, does the device's address belong to? */

@@ -15,9 +15,13 @@
 struct rvcm_device {
 	int kind; /* of devices.c's table */
 	struct rvcm_dev_attr attr;
-	char iface[32];                         /* network interface of attr.addr; "" = unknown */
-	char network[RVCM_DEVICES_NETWORK_MAX]; /* "10.0.0.0/24", or the device's name */
-	int prefix_bits;                        /* of network; 0 = unknown */
+	char iface[32]; /* network interface of attr.addr; "" = unknown */
+	/*
+	 * "10.0.0.0/24", of a NIC "roce:10.0.0.0/24"; or the device's name. Open MPI deals devices
+	 * that differ in nothing out to the ranks of a host, so kinds must differ in something.
+	 */
+	char network[RVCM_DEVICES_NETWORK_MAX];
+	int prefix_bits; /* of network; 0 = unknown */
 };
 
 /*
