@@ -583,7 +583,7 @@ static void what_is_made_here_wakes_too(void **state)
 	assert_int_equal(rvcm_verbs_cq_arm(w.cq, false), 0);
 	verbs_world_quiet(&w);
 	assert_false(readable(fd));
-	rvcm_verbs_sq_finish(w.qp);
+	rvcm_verbs_sq_ask(w.qp);
 	assert_true(readable(fd));
 	verbs_world_quiet(&w);
 	assert_false(readable(fd));

@@ -581,7 +581,7 @@ static void detach_flushes_what_waits(void **state)
 static void ask_to_finish(struct verbs_world *w)
 {
 	rvcm_verbs_qp_advance(w->qp, RVCM_DEV_QP_CLOSING);
-	rvcm_verbs_sq_finish(w->qp);
+	rvcm_verbs_sq_ask(w->qp);
 }
 
 /* A WRITE of no bytes that nobody hears of, and one at a time. */
@@ -592,7 +592,7 @@ static void a_ping_is_a_write_of_nothing(void **state)
 	(void)state;
 	verbs_world_open(&w, false);
 	for (int i = 0; i < 2; i++) {
-		rvcm_verbs_sq_ping(w.qp);
+		rvcm_verbs_sq_ask(w.qp);
 		verbs_world_quiet(&w);
 		assert_int_equal(fake_ibv_qp(w.qp)->n_sends, 1);
 	}
@@ -601,7 +601,7 @@ static void a_ping_is_a_write_of_nothing(void **state)
 	assert_int_equal(last_send(&w)->wr.send_flags, IBV_SEND_SIGNALED);
 	fake_ibv_complete(w.qp, 1);
 	verbs_world_quiet(&w);
-	rvcm_verbs_sq_ping(w.qp);
+	rvcm_verbs_sq_ask(w.qp);
 	verbs_world_quiet(&w);
 	assert_int_equal(fake_ibv_qp(w.qp)->n_sends, 2);
 	assert_int_equal(w.qp->news, 0);
@@ -609,7 +609,7 @@ static void a_ping_is_a_write_of_nothing(void **state)
 	verbs_world_quiet(&w);
 	assert_int_equal(w.qp->news, RVCM_VERBS_NEWS_FAILED);
 	assert_int_equal(w.qp->fail_status, RVCM_STATUS_RETRY_EXCEEDED);
-	rvcm_verbs_sq_ping(w.qp);
+	rvcm_verbs_sq_ask(w.qp);
 	verbs_world_quiet(&w);
 	assert_int_equal(fake_ibv_qp(w.qp)->n_sends, 2);
 	verbs_world_close(&w);
@@ -624,7 +624,7 @@ static void a_full_queue_is_not_pinged(void **state)
 	verbs_world_open(&w, false);
 	for (uint64_t i = 0; i < VERBS_WORLD_DEPTH; i++)
 		assert_int_equal(verbs_world_post(&w, numbered(loud, i), 8), 0);
-	rvcm_verbs_sq_ping(w.qp);
+	rvcm_verbs_sq_ask(w.qp);
 	verbs_world_quiet(&w);
 	assert_int_equal(fake_ibv_qp(w.qp)->n_sends, VERBS_WORLD_DEPTH);
 	fake_ibv_complete(w.qp, VERBS_WORLD_DEPTH);

@@ -23,7 +23,7 @@ static void alive_look(struct rvcm_timer *timer, uint64_t now_ns)
 			continue;
 		rvcm_lock_acquire(&qp->lock);
 		if (qp->attached)
-			rvcm_verbs_sq_ping(qp);
+			rvcm_verbs_sq_ask(qp);
 		rvcm_lock_release(&qp->lock);
 		any = true;
 	}

@@ -195,7 +195,7 @@ void rvcm_verbs_sq_fini(struct rvcm_verbs_qp *qp);
 /* Why the queue pair fails, if it is known to be the first cause (a flush is none): tells FAILED.
  */
 void rvcm_verbs_sq_blame(struct rvcm_verbs_qp *qp, enum rvcm_status status, uint32_t vendor_err);
-/* What sq_finish and sq_ping asked for. */
+/* What sq_ask asked for. */
 void rvcm_verbs_sq_attend(struct rvcm_verbs_qp *qp);
 /* The device says how one ended, and with it those before. */
 void rvcm_verbs_sq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc);

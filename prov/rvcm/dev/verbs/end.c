@@ -84,7 +84,7 @@ static bool end_ask(struct rvcm_verbs_qp *qp)
 	rvcm_lock_acquire(&qp->lock);
 	attached = qp->attached;
 	if (attached)
-		rvcm_verbs_sq_finish(qp);
+		rvcm_verbs_sq_ask(qp);
 	rvcm_lock_release(&qp->lock);
 	return attached;
 }

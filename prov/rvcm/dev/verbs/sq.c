@@ -432,7 +432,7 @@ int rvcm_verbs_sq_flush(struct rvcm_dev_qp *base)
 
 /* -- ending in order ------------------------------------------------------------------------ */
 
-static void sq_ask(struct rvcm_verbs_qp *qp)
+void rvcm_verbs_sq_ask(struct rvcm_verbs_qp *qp)
 {
 	struct rvcm_verbs_cq *cq = qp->cq;
 
@@ -441,16 +441,6 @@ static void sq_ask(struct rvcm_verbs_qp *qp)
 		rvcm_list_add_tail(&cq->asked, &qp->asked_node);
 	rvcm_lock_release(&cq->lock);
 	rvcm_verbs_cq_kick(cq);
-}
-
-void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp)
-{
-	sq_ask(qp);
-}
-
-void rvcm_verbs_sq_ping(struct rvcm_verbs_qp *qp)
-{
-	sq_ask(qp);
 }
 
 /* A WRITE of no bytes: no key is looked at (IBTA volume 1, C9-88; RFC 5040, section 5.2). */

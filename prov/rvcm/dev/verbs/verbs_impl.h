@@ -19,7 +19,7 @@
  * that is not attached wait in qp->parked.
  *
  * Ending in order. An IB QP that leaves RTS flushes what is posted, so disconnect waits until the
- * send queue is empty: it sets closing and calls rvcm_verbs_sq_finish; the data side sees to it
+ * send queue is empty: it sets closing and calls rvcm_verbs_sq_ask; the data side sees to it
  * that the last send is signalled (if it was not, a WRITE of 0 bytes is), and when the queue is
  * empty tells DRAINED; control then calls rdma_disconnect.
  *
@@ -455,10 +455,11 @@ int rvcm_verbs_sq_probe(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_sq_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr);
 int rvcm_verbs_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
 int rvcm_verbs_sq_flush(struct rvcm_dev_qp *qp);
-/* Control, under qp->lock, attached, closing set: have the data side tell DRAINED. */
-void rvcm_verbs_sq_finish(struct rvcm_verbs_qp *qp);
-/* A WRITE of no bytes, unless one is under way. Of one that is attached, under its lock. */
-void rvcm_verbs_sq_ping(struct rvcm_verbs_qp *qp);
+/*
+ * Control, under qp->lock, attached: have the data side send a WRITE of no bytes, unless one is
+ * under way; or, with closing set and RTS left, tell DRAINED.
+ */
+void rvcm_verbs_sq_ask(struct rvcm_verbs_qp *qp);
 /*
  * attach.c. init: of what the data side has in a QP, before there is an ibv_qp. made: there is one,
  * number and qp are set; unmake takes it away. close: control is through with the QP, its ibv_qp
