@@ -53,16 +53,6 @@ static void values_that_are_not_known(void **state)
 	assert_non_null(strstr(text, "rate 4294967295 Gb/s")); /* it has room */
 }
 
-static void other_ports(void **state)
-{
-	umad_port_t port = infiniband();
-	char text[RVCM_VERBS_UMAD_TEXT_MAX];
-
-	(void)state;
-	strcpy(port.link_layer, "Ethernet");
-	assert_string_equal(rvcm_verbs_umad_format(&port, text), "Ethernet, rate 100 Gb/s");
-}
-
 static void a_device_that_is_not_there(void **state)
 {
 	char text[RVCM_VERBS_UMAD_TEXT_MAX];
@@ -77,7 +67,6 @@ int main(void)
 		cmocka_unit_test(an_active_port),
 		cmocka_unit_test(a_port_that_no_subnet_manager_has_found),
 		cmocka_unit_test(values_that_are_not_known),
-		cmocka_unit_test(other_ports),
 		cmocka_unit_test(a_device_that_is_not_there),
 	};
 

@@ -167,6 +167,16 @@ static int ports_addresses(struct ports *p, const struct rvcm_dev_attr *attr)
 	return n;
 }
 
+/* libibumad complains on stderr of ports that are none of its own. */
+static void ports_about(const char *name, uint8_t number, const struct ibv_port_attr *port,
+			char text[RVCM_VERBS_UMAD_TEXT_MAX])
+{
+	if (port->link_layer == IBV_LINK_LAYER_INFINIBAND)
+		(void)rvcm_verbs_umad_text(name, number, text);
+	else
+		snprintf(text, RVCM_VERBS_UMAD_TEXT_MAX, "Ethernet");
+}
+
 static void ports_port(struct ports *p, struct ibv_context *ctx,
 		       const struct ibv_device_attr *device, uint8_t number)
 {
@@ -181,7 +191,7 @@ static void ports_port(struct ports *p, struct ibv_context *ctx,
 			  name, number);
 		return;
 	}
-	(void)rvcm_verbs_umad_text(name, number, umad);
+	ports_about(name, number, &port, umad);
 	if (port.state != IBV_PORT_ACTIVE) {
 		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: port %u is %s; %s", name, number,
 			  ibv_port_state_str(port.state), umad);

@@ -2,7 +2,6 @@
 #include "dev/verbs/umad.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* IBTA volume 1, 14.2.5.6, PortInfo: PortState and PortPhysicalState. */
 static const char *const states[] = { "?", "Down", "Initialize", "Armed", "Active" };
@@ -22,11 +21,6 @@ static const char *umad_name(const char *const *names, size_t n, unsigned int va
 
 const char *rvcm_verbs_umad_format(const umad_port_t *port, char text[RVCM_VERBS_UMAD_TEXT_MAX])
 {
-	if (strcmp(port->link_layer, "InfiniBand") != 0) {
-		snprintf(text, RVCM_VERBS_UMAD_TEXT_MAX, "%s, rate %u Gb/s", port->link_layer,
-			 port->rate);
-		return text;
-	}
 	snprintf(text, RVCM_VERBS_UMAD_TEXT_MAX,
 		 "InfiniBand, state %s, physical state %s, LID %u, SM LID %u%s, rate %u Gb/s",
 		 umad_name(states, sizeof(states) / sizeof(states[0]), port->state),

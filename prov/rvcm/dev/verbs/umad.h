@@ -11,7 +11,7 @@
 
 /*
  * "InfiniBand, state Initialize, physical state LinkUp, LID 0, SM LID 0 (no subnet manager has been
- * here), rate 100 Gb/s"; of a port that is no InfiniBand port the rest: "Ethernet, rate 100 Gb/s".
+ * here), rate 100 Gb/s"; or that it cannot be known.
  */
 const char *rvcm_verbs_umad_text(const char *device, uint8_t port,
 				 char text[RVCM_VERBS_UMAD_TEXT_MAX]);
