@@ -167,9 +167,9 @@ static ssize_t next_event(uint32_t *type, struct fi_eq_cm_entry *entry, size_t b
 /* It must be this; its private data must begin with text, if there is one. */
 static struct fi_info *expect_event(uint32_t due, const char *text)
 {
-	struct {
+	union {
 		struct fi_eq_cm_entry entry;
-		char data[256];
+		char room[sizeof(struct fi_eq_cm_entry) + 256]; /* for the data at its end */
 	} event;
 	uint32_t type = 0;
 	ssize_t rc = next_event(&type, &event.entry, sizeof(event));

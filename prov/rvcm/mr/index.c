@@ -209,7 +209,7 @@ static struct rvcm_index_top *top_first(struct rvcm_index *index)
 
 void rvcm_index_init(struct rvcm_index *index)
 {
-	*index = (struct rvcm_index) { 0 };
+	*index = (struct rvcm_index) { .top = NULL, .free = NULL };
 }
 
 void rvcm_index_fini(struct rvcm_index *index)
