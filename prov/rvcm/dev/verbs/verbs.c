@@ -185,6 +185,7 @@ static void verbs_close(struct rvcm_dev *base)
 	if (dev->channel && rvcm_list_empty(&dev->orphans))
 		rdma_destroy_event_channel(dev->channel);
 	verbs_close_fds(dev);
+	rvcm_timer_cancel(&dev->timers, &dev->alive);
 	rvcm_timer_queue_fini(&dev->timers);
 	rvcm_hash_fini(&dev->by_number);
 	rvcm_lock_fini(&dev->lock);
