@@ -39,7 +39,9 @@ static int open_verbs(const struct rvcm_dev_attr *attr, const struct rvcm_params
 	struct rvcm_verbs_tunables tunables;
 
 	rvcm_verbs_tunables_init(&tunables);
-	tunables.tos = params->tos ? (uint8_t)params->tos : (uint8_t)(dscp << 2);
+	tunables.tos = (uint8_t)(dscp << 2);
+	if (params->tos)
+		tunables.tos = (uint8_t)params->tos;
 	tunables.ack_timeout = (uint8_t)params->ack_timeout;
 	tunables.retry_count = (uint8_t)params->retry_count;
 	tunables.resolve_timeout_ms = (uint32_t)params->resolve_timeout;
