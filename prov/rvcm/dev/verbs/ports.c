@@ -228,6 +228,17 @@ static void ports_context(struct ports *p, struct ibv_context *ctx)
 }
 
 /* It is open no longer than this takes. */
+/* libibverbs' errno is of the last that it tried, not of the device's file. */
+static int ports_why(const struct ibv_device *device, int err)
+{
+	char path[sizeof("/dev/infiniband/") + sizeof(device->dev_name)];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
+	if (access(path, R_OK | W_OK) < 0)
+		return errno;
+	return err ? err : ENODEV;
+}
+
 static void ports_device(struct ports *p, struct ibv_device *device)
 {
 	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
@@ -244,7 +255,7 @@ static void ports_device(struct ports *p, struct ibv_device *device)
 	if (!ctx) {
 		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: /dev/infiniband/%s: %s",
 			  ibv_get_device_name(device), device->dev_name,
-			  rvcm_verbs_limits_text(errno ? errno : ENODEV, text));
+			  rvcm_verbs_limits_text(ports_why(device, errno), text));
 		return;
 	}
 	ports_context(p, ctx);
