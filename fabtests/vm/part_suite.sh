@@ -37,7 +37,8 @@ locked=(bash -c 'ulimit -l 8192 && exec "$@"' -)
 part_memlock() {
 	local program
 	with siw0
-	for program in conf_msg conf_mix conf_proc; do
+	# Not conf_msg: a message is registered as a whole, and some of its are longer than that.
+	for program in conf_mix conf_proc; do
 		suite "siw0, 8 MiB of locked memory: $program: " "${locked[@]}" "${on[@]}" "$build/fabtests/conf/$program"
 	done
 	suite "siw0, 8 MiB of locked memory: " "${locked[@]}" "${on[@]}" "$here/job.sh" "$(address_of siw0)" exchange
