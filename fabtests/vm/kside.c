@@ -158,6 +158,7 @@ static struct rdma_conn_param parameters(const void *data, size_t bytes)
 		.responder_resources = READS,
 		.initiator_depth = READS,
 		.retry_count = 7,
+		.rnr_retry_count = 7,
 	};
 
 	return param;
