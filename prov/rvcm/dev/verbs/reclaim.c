@@ -49,17 +49,3 @@ void rvcm_verbs_reclaim(struct rvcm_verbs_dev *dev)
 	if (now)
 		rvcm_verbs_cm_wake(dev);
 }
-
-void rvcm_verbs_reclaim_ask(struct rvcm_verbs_dev *dev)
-{
-	struct rvcm_list *node;
-	bool nobody;
-
-	rvcm_lock_acquire(&dev->lock);
-	nobody = rvcm_list_empty(&dev->cqs);
-	rvcm_list_for_each (node, &dev->cqs)
-		rvcm_verbs_cq_kick(rvcm_list_entry(node, struct rvcm_verbs_cq, node));
-	rvcm_lock_release(&dev->lock);
-	if (nobody)
-		rvcm_verbs_reclaim(dev);
-}

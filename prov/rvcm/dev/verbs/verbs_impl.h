@@ -476,10 +476,9 @@ int rvcm_verbs_fresh_qp(struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *at
 
 /*
  * reclaim.c: what the data side has of a device that is gone is given back, once n_qps is 0; then
- * data_gone is set, and control woken. ask: control, when the device goes and whenever it has made
- * n_qps 0 afterwards. Not under dev->lock.
+ * data_gone is set, and control woken. gone.c kicks the completion queues for it. Not under
+ * dev->lock.
  */
 void rvcm_verbs_reclaim(struct rvcm_verbs_dev *dev);
-void rvcm_verbs_reclaim_ask(struct rvcm_verbs_dev *dev);
 
 #endif
