@@ -4,9 +4,10 @@ AC_DEFUN([RVCM_FUZZ], [
 AC_ARG_ENABLE([fuzz],
 	[AS_HELP_STRING([--enable-fuzz], [build the fuzzers and a target fuzz that runs them (CC=clang)])],
 	[], [enable_fuzz=no])
-RVCM_FUZZ_FLAGS="-fsanitize=fuzzer,address,undefined"
+RVCM_FUZZ_FLAGS=
 AS_IF([test "x$enable_fuzz" = xyes], [
 	AC_MSG_CHECKING([whether $CC has libFuzzer])
+	RVCM_FUZZ_FLAGS="-fsanitize=fuzzer,address,undefined"
 	rvcm_saved_cflags=$CFLAGS
 	CFLAGS="$CFLAGS $RVCM_FUZZ_FLAGS"
 	AC_LINK_IFELSE([AC_LANG_SOURCE([[

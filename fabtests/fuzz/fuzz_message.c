@@ -8,12 +8,6 @@
 #include "conn/conn.h"
 #include "proto/parse.h"
 
-static void check_plain(const uint8_t *data, size_t size, const struct rvcm_parse *msg)
-{
-	check_plain_of(data, size, RVCM_PARSE_PLAIN, msg);
-	check_plain_of(data, size, RVCM_PARSE_DATA, msg);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void require(int promise)
@@ -45,6 +39,12 @@ static void check_plain_of(const uint8_t *data, size_t size, size_t front,
 	require(msg && msg->op == RVCM_MESSAGE_EAGER && msg->flags == plain.flags);
 	require(msg->tag == plain.tag && msg->data == plain.data);
 	require(msg->length == plain.length && msg->payload == plain.payload);
+}
+
+static void check_plain(const uint8_t *data, size_t size, const struct rvcm_parse *msg)
+{
+	check_plain_of(data, size, RVCM_PARSE_PLAIN, msg);
+	check_plain_of(data, size, RVCM_PARSE_DATA, msg);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
