@@ -25,6 +25,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
+#include "rvcm/fi_ext_rvcm.h"
+
 #define SHORT     100u
 #define LONG      700000u
 #define TIMEOUT_S 60
@@ -98,8 +100,9 @@ static void wait_one(struct app *a, struct fi_cq_tagged_entry *entry)
 	while (rc == -FI_EAGAIN && time(NULL) < end);
 	if (rc == -FI_EAVAIL) {
 		fi_cq_readerr(a->cq, &err, 0);
-		fprintf(stderr, "interop_app: %s\n",
-			fi_cq_strerror(a->cq, err.prov_errno, err.err_data, NULL, 0));
+		fprintf(stderr, "interop_app: %s (prov_errno: %u, of the device: 0x%x)\n",
+			fi_cq_strerror(a->cq, err.prov_errno, err.err_data, NULL, 0),
+			FI_RVCM_ERRNO_STATUS(err.prov_errno), FI_RVCM_ERRNO_VENDOR(err.prov_errno));
 		rc = -err.err;
 	}
 	check("fi_cq_read", rc);

@@ -401,6 +401,8 @@ def guessed_key(app):
     app.wait(1)
     log, own = app.said()
     assert own and "remote access error" in own[0], "the error entry: %s" % own
+    # prov_errno has what it was, and the device's own code: here that a TERMINATE said it, and which.
+    assert "0x10100 (prov_errno: 6, of the device: 0x10100)" in own[0], "the error entry: %s" % own
     assert any("invalid STag" in line for line in log), "the log: %s" % log
     stream.sock.close()
 
@@ -426,7 +428,7 @@ def too_late(app):
     log, own = app.said()
     words = "peer 127.0.0.1:%d: rejected: no HELLO in the peer's FI_RVCM_HELLO_TIMEOUT" % app.port
     assert len(log) == 1 and log[0].endswith(words), "the log: %s" % log
-    assert own and own[0] == "interop_app: " + words, "the error entry: %s" % own
+    assert own and own[0] == "interop_app: %s (prov_errno: 50, of the device: 0x0)" % words, "the error entry: %s" % own
     stream.sock.close()
 
 def vectors():

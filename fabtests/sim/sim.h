@@ -196,6 +196,14 @@ bool sim_dev_fired(const struct rvcm_dev *dev);
 /* The next n connects that arrive at dev (or leave for its address) fail like this. */
 void sim_dev_refuse(struct rvcm_dev *dev, enum sim_refuse how, uint32_t n);
 
+/* vendor_err of what fails so: every cause has a code of the device's own, a flush has none. */
+static inline uint32_t sim_vendor(enum rvcm_status status)
+{
+	bool wc = status > RVCM_STATUS_OK && status <= RVCM_STATUS_GENERAL;
+
+	return wc && status != RVCM_STATUS_FLUSHED ? 0x500u + (uint32_t)status : 0;
+}
+
 /* The n-th WR posted on dev from now (1 = next) fails with status, and its QP with it. */
 void sim_dev_fail_op(struct rvcm_dev *dev, uint32_t n, enum rvcm_status status);
 

@@ -385,6 +385,7 @@ void sim_cm_disconnected(struct sim_qp *qp, enum rvcm_status status)
 	cm = sim_cm_push(sim_dev_of(qp->base.dev), qp, RVCM_DEV_EVENT_DISCONNECTED);
 	cm->event.status = status;
 	cm->event.err = rvcm_status_errno(status);
+	cm->event.vendor_err = sim_vendor(status);
 }
 
 void sim_cm_fin_seen(struct sim_qp *qp)

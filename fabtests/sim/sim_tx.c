@@ -62,6 +62,7 @@ static void retire(struct sim_qp *qp)
 
 			wc->wr_id = wr->wr_id;
 			wc->status = wr->status;
+			wc->vendor_err = sim_vendor(wr->status);
 			if (wr->status == RVCM_STATUS_OK)
 				wc->length = reads(wr) ? wr->length : 0;
 			sim_cq_wake(qp->cq, wr->status != RVCM_STATUS_OK);

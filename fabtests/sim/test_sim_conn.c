@@ -8,6 +8,7 @@
 #include "unit/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/conns.h"
@@ -261,6 +262,44 @@ static void silence_ends_in_a_timeout(void **state)
 	conns_close(c);
 }
 
+/* How an operation of its fails, or what the device says of the end, reaches who has to know. */
+static void the_code_of_the_device_is_told(void **state)
+{
+	static const enum rvcm_status causes[] = {
+		RVCM_STATUS_LOCAL_LENGTH,
+		RVCM_STATUS_LOCAL_QP_OP,
+		RVCM_STATUS_LOCAL_PROTECTION,
+		RVCM_STATUS_REMOTE_ACCESS,
+		RVCM_STATUS_REMOTE_INVALID,
+		RVCM_STATUS_REMOTE_OP,
+		RVCM_STATUS_RETRY_EXCEEDED,
+		RVCM_STATUS_RNR_EXCEEDED,
+		RVCM_STATUS_RESPONSE_TIMEOUT,
+		RVCM_STATUS_BAD_RESPONSE,
+		RVCM_STATUS_FATAL,
+		RVCM_STATUS_GENERAL,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		struct conns *c = open_with(2, 0);
+		struct conns_peer *peer = &c->nodes[0].peers[1];
+		char code[16];
+
+		conns_give(c, 5);
+		conns_until(c, conns_received, 5, LIMIT_NS);
+		peer->tx_left = 1;
+		sim_dev_fail_op(c->nodes[0].host->dev, 1, causes[i]);
+		run_until_down(c, peer);
+		assert_int_equal(peer->cause.status, causes[i]);
+		assert_int_equal(peer->cause.vendor_err, 0x500 + causes[i]);
+		snprintf(code, sizeof(code), "0x%x", 0x500 + causes[i]);
+		assert_non_null(strstr(peer->cause.text, rvcm_status_text(causes[i])));
+		assert_non_null(strstr(peer->cause.text, code));
+		conns_close(c);
+	}
+}
+
 static void own_name_is_no_peer(void **state)
 {
 	struct conns *c = open_with(2, 0);
@@ -457,6 +496,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(another_job_key_is_refused),
 		cmocka_unit_test(nobody_listening_is_an_error_and_no_poison),
 		cmocka_unit_test(silence_ends_in_a_timeout),
+		cmocka_unit_test(the_code_of_the_device_is_told),
 		cmocka_unit_test(own_name_is_no_peer),
 		cmocka_unit_test(a_peer_that_closes_is_told_from_one_that_dies),
 		cmocka_unit_test(a_restarted_peer_is_a_new_peer),

@@ -413,6 +413,7 @@ static void the_nth_operation_fails(void **state)
 		if (i >= 2)
 			assert_int_equal(wc.status,
 					 i == 2 ? RVCM_STATUS_REMOTE_OP : RVCM_STATUS_FLUSHED);
+		assert_int_equal(wc.vendor_err, i == 2 ? sim_vendor(RVCM_STATUS_REMOTE_OP) : 0);
 	}
 	pair_until(pair, 0, RVCM_DEV_EVENT_DISCONNECTED);
 	assert_int_equal(pair->last[0].status, RVCM_STATUS_REMOTE_OP);

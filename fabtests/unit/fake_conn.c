@@ -122,6 +122,7 @@ static void part(struct fake_conn *conn, enum rvcm_status status, const char *te
 	conn->down_due = true;
 	conn->cause.status = status;
 	conn->cause.err = rvcm_status_errno(status);
+	conn->cause.vendor_err = FAKE_CONN_VENDOR;
 	snprintf(conn->cause.text, sizeof(conn->cause.text), "%s", text);
 }
 

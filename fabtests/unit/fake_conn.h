@@ -12,6 +12,8 @@
 #include "base/list.h"
 #include "conn/conn.h"
 
+#define FAKE_CONN_VENDOR 0x51u /* the device's own code for why a path went down */
+
 struct fake_net {
 	struct rvcm_dev dev; /* the only one; for rvcm_carrier_attr.devs */
 	struct rvcm_list carriers;

@@ -36,6 +36,7 @@ static void expect_dead(struct world *w, int i, const void *context)
 
 	assert_string_equal(got->text, "it was killed");
 	assert_int_equal(got->comp.err, rvcm_status_errno(DEAD));
+	assert_int_equal(got->comp.vendor_err, FAKE_CONN_VENDOR);
 }
 
 /* Traffic of both kinds passes again, over a fresh conn. */

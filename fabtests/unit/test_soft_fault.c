@@ -245,6 +245,7 @@ static size_t wanted(const struct fault *f, const uint8_t *ulpdu, uint8_t *want)
 static void commit(const struct fault *f)
 {
 	uint8_t frame[100] = { 0 }, want[100], got[120];
+	const struct rvcm_dev_event *ev;
 	struct rig r;
 	size_t n, fpdu;
 
@@ -259,7 +260,9 @@ static void commit(const struct fault *f)
 	assert_int_equal(rvcm_be16_get(got), n);
 	assert_memory_equal(got + 2, want, n);
 	soft_peer_expect_end(&r.p);
-	assert_int_equal(soft_peer_event(&r.p, RVCM_DEV_EVENT_DISCONNECTED)->status, f->status);
+	ev = soft_peer_event(&r.p, RVCM_DEV_EVENT_DISCONNECTED);
+	assert_int_equal(ev->status, f->status);
+	assert_int_equal(ev->vendor_err, 0x10000 | f->code);
 	for (uint32_t i = 0; i < r.p.n_wcs; i++)
 		if (!(f->status == RVCM_STATUS_LOCAL_LENGTH && i == 0))
 			assert_int_equal(r.p.wcs[i].vendor_err, 0x10000 | f->code);
@@ -358,6 +361,7 @@ static void check_received(uint16_t code, enum rvcm_status status)
 	const struct rvcm_dev_recv recv = { .wr_id = 9 };
 	/* ULPDU of 22 bytes, and two of pad are none. */
 	uint8_t frame[28] = { 0, 22, UNTAGGED(0x41, 0x47, 2, 1, 0) };
+	const struct rvcm_dev_event *ev;
 	struct rvcm_dev_wc wc;
 	struct soft_peer p;
 
@@ -366,7 +370,9 @@ static void check_received(uint16_t code, enum rvcm_status status)
 	assert_int_equal(p.ops->post_recv(p.qp, &recv), 0);
 	rvcm_be16_put(frame + 20, code);
 	soft_peer_write(&p, frame, sizeof(frame));
-	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status, status);
+	ev = soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED);
+	assert_int_equal(ev->status, status);
+	assert_int_equal(ev->vendor_err, 0x10000 | code);
 	wc = soft_peer_wc(&p);
 	assert_int_equal(wc.wr_id, 9);
 	assert_int_equal(wc.status, RVCM_STATUS_FLUSHED);

@@ -15,4 +15,11 @@
 /* fi_domain_attr.auth_key_size: the key of a job */
 #define FI_RVCM_AUTH_KEY_SIZE 16
 
+/*
+ * fi_cq_err_entry.prov_errno: what ended the operation (fi_rvcm(7), DIAGNOSTICS), and the low 23
+ * bits of the device's own code for that (ibv_poll_cq(3), vendor_err), 0 = it gave none.
+ */
+#define FI_RVCM_ERRNO_STATUS(prov_errno) ((unsigned int)(prov_errno)&0xffu)
+#define FI_RVCM_ERRNO_VENDOR(prov_errno) ((unsigned int)(prov_errno) >> 8)
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One line for people: who, what, why. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,8 +22,19 @@ void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 
 	cause->status = status;
 	cause->err = err;
+	cause->vendor_err = 0;
 	snprintf(cause->text, sizeof(cause->text), "peer %s: %s%s%s%s%s%s",
 		 rvcm_addr_format(peer, name, sizeof(name)), rvcm_status_text(status),
 		 detail ? ": " : "", detail ? detail : "", err ? ": " : "",
 		 err ? strerrordesc_np(err) : "", limit_of(err));
+}
+
+void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
+			  enum rvcm_status status, int err, uint32_t vendor_err)
+{
+	char detail[40];
+
+	snprintf(detail, sizeof(detail), "the device's code is 0x%" PRIx32, vendor_err);
+	rvcm_cause_set(cause, peer, status, err, vendor_err ? detail : NULL);
+	cause->vendor_err = vendor_err;
 }

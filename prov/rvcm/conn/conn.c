@@ -136,19 +136,42 @@ void rvcm_conn_schedule(struct rvcm_conn *conn)
 	conn->carrier->due = true;
 }
 
-void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail)
+static void fail(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 {
-	if (!conn->link || conn->failing || conn->failed)
-		return;
 	conn->failing = true;
 	rvcm_way_shut(conn);
 	conn->usual = false;
 	/* It said so: what comes after is how it went, unless it broke the rules. */
-	if (conn->peer_bye && status != RVCM_STATUS_PROTOCOL)
+	if (conn->peer_bye && cause->status != RVCM_STATUS_PROTOCOL)
 		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 	else
-		rvcm_cause_set(&conn->cause, &conn->peer, status, err, detail);
+		conn->cause = *cause;
 	rvcm_conn_schedule(conn);
+}
+
+static bool may_fail(const struct rvcm_conn *conn)
+{
+	return conn->link && !conn->failing && !conn->failed;
+}
+
+void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail)
+{
+	struct rvcm_conn_cause cause;
+
+	if (!may_fail(conn))
+		return;
+	rvcm_cause_set(&cause, &conn->peer, status, err, detail);
+	fail(conn, &cause);
+}
+
+void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *wc)
+{
+	struct rvcm_conn_cause cause;
+
+	if (!may_fail(conn))
+		return;
+	rvcm_cause_of_device(&cause, &conn->peer, wc->status, 0, wc->vendor_err);
+	fail(conn, &cause);
 }
 
 /* Ask control to connect. A mail that it has not read yet serves as well as a new one. */

@@ -65,8 +65,9 @@ struct rvcm_path {
 /* Why a path went down. */
 struct rvcm_conn_cause {
 	enum rvcm_status status;
-	int err;        /* positive errno from below, 0 = none */
-	char text[160]; /* one line for people: who, what, why */
+	int err;             /* positive errno from below, 0 = none */
+	uint32_t vendor_err; /* the device's own code: rvcm_dev_wc, 0 = none */
+	char text[160];      /* one line for people: who, what, why */
 };
 
 /* Where a message goes from byte offset on: to pieces that are written to until placed or down. */

@@ -127,9 +127,10 @@ static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev
 		return;
 	}
 	if (!ours && !link->down_posted)
-		rvcm_cause_set(&contact->cause, &contact->peer,
-			       ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED : ev->status,
-			       ev->err, NULL);
+		rvcm_cause_of_device(&contact->cause, &contact->peer,
+				     ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED
+								  : ev->status,
+				     ev->err, ev->vendor_err);
 	rvcm_contact_feed(contact, RVCM_LINK_EV_LOST);
 }
 

@@ -16,6 +16,9 @@ size_t rvcm_carrier_takes(const struct rvcm_carrier *carrier, const struct rvcm_
 /* Say why, for the peer of that name. detail may be NULL. */
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 		    enum rvcm_status status, int err, const char *detail);
+/* Likewise for what a device reported, with its own code, 0 = it gave none. */
+void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
+			  enum rvcm_status status, int err, uint32_t vendor_err);
 
 /* -- budget.c: either side's -- */
 
@@ -106,6 +109,8 @@ void rvcm_conn_schedule(struct rvcm_conn *conn);
 void rvcm_conn_want(struct rvcm_conn *conn);
 /* End the link: detach when the stack is unwound, tell control. */
 void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail);
+/* Likewise for what its device completed with an error. */
+void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *wc);
 /* Find it, or make it; NULL: no memory. */
 struct rvcm_conn *rvcm_conn_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer);
 /* The conn has a link now. */

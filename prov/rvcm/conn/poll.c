@@ -13,18 +13,19 @@ static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 		rvcm_tx_completed(link, wc->wr_id >> 1);
 	/* Flushed is an echo of what ends the link anyway. */
 	if (wc->status != RVCM_STATUS_OK && wc->status != RVCM_STATUS_FLUSHED)
-		rvcm_conn_fail(link->conn, wc->status, 0, NULL);
+		rvcm_conn_fail_completed(link->conn, wc);
 }
 
 static __attribute__((cold)) void receive_failed(struct rvcm_carrier_dev *dev,
-						 struct rvcm_link *link, enum rvcm_status status)
+						 struct rvcm_link *link,
+						 const struct rvcm_dev_wc *wc)
 {
-	if (status == RVCM_STATUS_FLUSHED)
+	if (wc->status == RVCM_STATUS_FLUSHED)
 		return;
 	if (link->conn)
-		rvcm_conn_fail(link->conn, status, 0, NULL);
+		rvcm_conn_fail_completed(link->conn, wc);
 	else
-		rvcm_proof_fail(dev->carrier, link, status);
+		rvcm_proof_fail(dev->carrier, link, wc->status);
 }
 
 static void received_otherwise(struct rvcm_carrier_dev *dev, struct rvcm_link *link,
@@ -45,7 +46,7 @@ void rvcm_poll_other(struct rvcm_carrier_dev *dev, const struct rvcm_dev_wc *wc)
 	if (wc->op < RVCM_DEV_OP_RECV) {
 		sent(link, wc);
 	} else if (wc->status != RVCM_STATUS_OK) {
-		receive_failed(dev, link, wc->status);
+		receive_failed(dev, link, wc);
 	} else {
 		received_otherwise(dev, link, wc);
 		dev->dev->ops->rx_release(dev->pool, wc->rx);

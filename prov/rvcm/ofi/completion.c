@@ -3,10 +3,12 @@
 
 #include "ofi/completion.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "ofi/endpoint.h"
 #include "ofi/sockaddr.h"
+#include "rvcm/fi_ext_rvcm.h"
 
 /* What an operation was, by TAGGED and CQ_DATA. */
 #define KIND ((uint32_t)RVCM_EP_TAGGED | (uint32_t)RVCM_EP_CQ_DATA)
@@ -35,6 +37,17 @@ static int completion_error(const struct rvcm_ep_comp *comp)
 	return comp->err ? comp->err : rvcm_status_errno(comp->status);
 }
 
+#define RVCM_STATUS(value, name, err, text) \
+	_Static_assert((value) == FI_RVCM_ERRNO_STATUS(value), "prov_errno has room for it");
+#include "base/status.def"
+#undef RVCM_STATUS
+
+/* fi_ext_rvcm.h */
+static int completion_prov_errno(const struct rvcm_ep_comp *comp)
+{
+	return (int)((comp->vendor_err << 8 & INT_MAX) | comp->status);
+}
+
 /* FI_SOURCE_ERR of fi_getinfo(3): a receive that went well, with the sender's address. */
 static void push_stranger(struct rvcm_endpoint *ep, struct rvcm_cq_entry *entry,
 			  const struct rvcm_addr *name)
@@ -42,7 +55,7 @@ static void push_stranger(struct rvcm_endpoint *ep, struct rvcm_cq_entry *entry,
 	union rvcm_sockaddr address;
 	size_t bytes = rvcm_sockaddr_put(ep->domain->addr_format, name, &address);
 
-	entry->status = RVCM_STATUS_SOURCE_UNKNOWN;
+	entry->prov_errno = RVCM_STATUS_SOURCE_UNKNOWN;
 	entry->err = FI_EADDRNOTAVAIL;
 	rvcm_cq_push_error(ep->rx.cq, entry, 0, &address, bytes);
 }
@@ -57,7 +70,7 @@ static inline void fill(struct rvcm_cq_entry *entry, const struct rvcm_ep_comp *
 	entry->out.data = comp->data;
 	entry->out.tag = comp->tag;
 	entry->source = comp->source;
-	entry->status = comp->status;
+	entry->prov_errno = (int)comp->status;
 	entry->err = 0;
 }
 
@@ -73,6 +86,7 @@ static void push_error(struct rvcm_endpoint *ep, struct rvcm_cq *cq,
 		return;
 	}
 	entry.err = completion_error(comp);
+	entry.prov_errno = completion_prov_errno(comp);
 	rvcm_cq_push_error(cq, &entry, comp->overflow, comp->text,
 			   comp->text ? strlen(comp->text) + 1 : 0);
 }
@@ -128,7 +142,7 @@ static void sent(void *ctx, const struct rvcm_ep_tx *tx)
 		.out.data = tx->data,
 		.out.tag = tx->tag,
 		.source = FI_ADDR_NOTAVAIL,
-		.status = RVCM_STATUS_OK,
+		.prov_errno = 0,
 	};
 	rvcm_cqwait_wake(&side->cq->wait);
 }

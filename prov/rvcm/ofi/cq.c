@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ofi/nosys.h"
+#include "rvcm/fi_ext_rvcm.h"
 
 #define SIZE_FIRST 256u
 #define SIZE_MOST  (1u << 24)
@@ -118,7 +119,7 @@ static ssize_t take(struct rvcm_cq *cq, void *buf, size_t count, fi_addr_t *sour
 	struct rvcm_cq_entry *entry;
 	size_t n = 0;
 
-	while ((entry = oldest(cq)) && entry->status == RVCM_STATUS_OK && n < count) {
+	while ((entry = oldest(cq)) && !entry->prov_errno && n < count) {
 		buf = cq->copy(entry, buf);
 		if (source)
 			source[n] = entry->source;
@@ -129,7 +130,7 @@ static ssize_t take(struct rvcm_cq *cq, void *buf, size_t count, fi_addr_t *sour
 		return (ssize_t)n;
 	if (!entry)
 		return -FI_EAGAIN;
-	return entry->status == RVCM_STATUS_OK ? 0 : -FI_EAVAIL;
+	return !entry->prov_errno ? 0 : -FI_EAVAIL;
 }
 
 /*
@@ -197,7 +198,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 	(void)flags;
 	rvcm_lock_acquire(&cq->domain->lock);
 	entry = oldest(cq);
-	if (entry && entry->status != RVCM_STATUS_OK) {
+	if (entry && entry->prov_errno) {
 		/* What it got from us last it may pass back: Open MPI uses one entry for all. */
 		has_buffer = out->err_data_size && out->err_data && !cq->err_data_owned &&
 			     !(cq->given && out->err_data == cq->given->data);
@@ -211,7 +212,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 		out->tag = entry->out.tag;
 		out->olen = cq->given ? cq->given->overflow : 0;
 		out->err = entry->err;
-		out->prov_errno = (int)entry->status;
+		out->prov_errno = entry->prov_errno;
 		give_data(cq, out, has_buffer);
 		rvcm_ring_pop(&cq->ring);
 		n = 1;
@@ -233,7 +234,7 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 	rvcm_lock_acquire(&cq->domain->lock);
 	text = err_data == cq->text ? cq->text : NULL;
 	if (!text || !*text)
-		text = rvcm_status_text((enum rvcm_status)prov_errno);
+		text = rvcm_status_text((enum rvcm_status)FI_RVCM_ERRNO_STATUS(prov_errno));
 	if (buf && len) {
 		snprintf(buf, len, "%s", text);
 		text = buf;
@@ -326,7 +327,7 @@ static int cq_close(struct fid *fid)
 		return -FI_EBUSY;
 	rvcm_cqwait_close(&cq->wait);
 	while ((entry = oldest(cq))) {
-		if (entry->status != RVCM_STATUS_OK)
+		if (entry->prov_errno)
 			rvcm_mem_free(entry->error);
 		rvcm_ring_pop(&cq->ring);
 	}

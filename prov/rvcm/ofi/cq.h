@@ -27,11 +27,11 @@ struct rvcm_cq_error; /* what there is more to say of a failure */
 struct rvcm_cq_entry {
 	struct fi_cq_tagged_entry out;
 	union {
-		fi_addr_t source;            /* status OK */
+		fi_addr_t source;            /* prov_errno 0 */
 		struct rvcm_cq_error *error; /* else; NULL if there was no memory for it */
 	};
-	enum rvcm_status status;
-	int err; /* positive errno, 0 = none */
+	int prov_errno; /* 0 = it went well; see fi_ext_rvcm.h */
+	int err;        /* positive errno, 0 = none */
 };
 
 struct rvcm_cq {
@@ -68,7 +68,7 @@ static inline struct rvcm_cq_entry *rvcm_cq_next(struct rvcm_cq *cq)
 
 /*
  * Add a completion that was promised, of a failure. Under lock. data is what fi_cq_readerr gives as
- * err_data: the cause in words, or for status SOURCE_UNKNOWN an address; NULL and 0 for none.
+ * err_data: the cause in words, or for SOURCE_UNKNOWN an address; NULL and 0 for none.
  */
 void rvcm_cq_push_error(struct rvcm_cq *cq, const struct rvcm_cq_entry *entry, size_t overflow,
 			const void *data, size_t bytes);

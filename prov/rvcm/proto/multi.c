@@ -109,6 +109,7 @@ void rvcm_multi_stop(struct rvcm_ep *ep, struct rvcm_recv *buffer, const struct 
 		.flags = RVCM_EP_MULTI | (last ? RVCM_EP_RELEASED : 0),
 		.status = why->status,
 		.err = why->err,
+		.vendor_err = why->vendor_err,
 		.buf = buffer->iov[0].addr,
 		.source = buffer->match.item.source,
 		.text = why->text,

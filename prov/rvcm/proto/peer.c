@@ -193,7 +193,12 @@ static void end_directed(struct rvcm_peer *peer, struct rvcm_match *match,
 
 void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 {
-	struct rvcm_why why = { .status = cause->status, .err = cause->err, .text = cause->text };
+	struct rvcm_why why = {
+		.status = cause->status,
+		.err = cause->err,
+		.vendor_err = cause->vendor_err,
+		.text = cause->text,
+	};
 
 	peer->was_down = true;
 	peer->waiting = false;

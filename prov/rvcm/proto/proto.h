@@ -76,9 +76,10 @@ struct rvcm_ep_comp {
 	const struct rvcm_addr *name; /* receives that matched: whose message it is */
 	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND, MULTI, RELEASED */
 	enum rvcm_status status;
-	int err;          /* positive errno from below for status, 0 = rvcm_status_errno's */
-	size_t overflow;  /* bytes that did not fit: status TRUNCATED */
-	const char *text; /* errors: why, for people; NULL or valid during the call */
+	int err;             /* positive errno from below for status, 0 = rvcm_status_errno's */
+	uint32_t vendor_err; /* the device's own code for status: rvcm_dev_wc, 0 = none */
+	size_t overflow;     /* bytes that did not fit: status TRUNCATED */
+	const char *text;    /* errors: why, for people; NULL or valid during the call */
 };
 
 struct rvcm_ep_tx;

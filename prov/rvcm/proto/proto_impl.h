@@ -212,6 +212,7 @@ static inline struct rvcm_held *rvcm_held_of(struct rvcm_match_msg *match)
 struct rvcm_why {
 	enum rvcm_status status;
 	int err;
+	uint32_t vendor_err;
 	const char *text;
 };
 

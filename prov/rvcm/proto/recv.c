@@ -35,6 +35,7 @@ void rvcm_recv_report(struct rvcm_ep *ep, struct rvcm_recv *recv, const struct r
 		.flags = recv->flags & (uint32_t)RVCM_EP_TAGGED,
 		.status = why->status,
 		.err = why->err,
+		.vendor_err = why->vendor_err,
 		.buf = recv->n_iov ? recv->iov[0].addr : NULL,
 		.tag = recv->match.item.tag,
 		.source = recv->match.item.source,

@@ -17,6 +17,7 @@ static inline void rvcm_recv_note(struct rvcm_recv *recv, const struct rvcm_ep_r
 	recv->comp.op_context = rx->op_context;
 	recv->comp.status = RVCM_STATUS_OK;
 	recv->comp.err = 0;
+	recv->comp.vendor_err = 0;
 	recv->comp.overflow = 0;
 	recv->comp.text = NULL;
 	recv->peer = NULL;

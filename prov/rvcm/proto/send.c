@@ -102,6 +102,7 @@ void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const str
 		.flags = (tx->flags & RVCM_PUT_FLAGS) | RVCM_EP_SEND,
 		.status = why->status,
 		.err = why->err,
+		.vendor_err = why->vendor_err,
 		.tag = tx->tag,
 		.data = tx->data,
 		.source = RVCM_EP_SOURCE_NONE,

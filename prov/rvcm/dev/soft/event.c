@@ -98,6 +98,7 @@ static void event_of_qp(struct rvcm_soft_qp *qp, struct rvcm_dev_event *ev)
 		ev->status = qp->end.status;
 		ev->reject = qp->end.reject;
 		ev->err = qp->end.err;
+		ev->vendor_err = qp->vendor_err;
 	}
 	if (bit & (RVCM_SOFT_NOTE_FAILED | RVCM_SOFT_NOTE_ESTABLISHED) && qp->opener)
 		event_private_data(qp->dev, ev, qp->private_data, qp->private_bytes);

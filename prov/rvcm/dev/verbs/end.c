@@ -150,6 +150,7 @@ static void end_failed(struct rvcm_verbs_qp *qp)
 		return;
 	}
 	qp->status = qp->fail_status;
+	qp->end_vendor = qp->fail_vendor;
 	end_now(qp);
 }
 

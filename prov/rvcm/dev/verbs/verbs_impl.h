@@ -200,6 +200,7 @@ struct rvcm_verbs_qp {
 	enum rvcm_status async_status; /* what the device said */
 	enum rvcm_verbs_ending ending;
 	struct rvcm_verbs_verdict end;                      /* to be reported */
+	uint32_t end_vendor;                                /* the device's own code with it */
 	uint8_t end_bytes;                                  /* of private data with it */
 	struct rvcm_list end_node;                          /* dev->ends */
 	struct rvcm_timer timer;                            /* connecting, or ending */
