@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "unit/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/duo.h"
@@ -11,8 +12,13 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	struct duo_end *end = ctx;
 
+	if (comp->status != RVCM_STATUS_OK) {
+		end->why = comp->status;
+		snprintf(end->text, sizeof(end->text), "%s", comp->text ? comp->text : "");
+	}
 	if (!(comp->flags & RVCM_EP_SEND)) {
 		end->received += comp->status == RVCM_STATUS_OK;
+		end->unreceived += comp->status != RVCM_STATUS_OK;
 		return;
 	}
 	end->sent += comp->status == RVCM_STATUS_OK;
@@ -56,6 +62,20 @@ static void devs_open(struct duo_node *node)
 			node->devs[node->n_devs++] = sim_dev_open(node->duo->net, &dev);
 }
 
+void duo_end_open(struct duo_node *node, int index)
+{
+	struct duo_end *end = &node->ends[index];
+	struct rvcm_ep_attr ep = { .engine = node->engine,
+				   .tx_max = 64,
+				   .rx_max = 64,
+				   .inject_bytes_max = sizeof(node->duo->bytes),
+				   .sink = &sink,
+				   .sink_ctx = end };
+
+	end->node = node;
+	assert_int_equal(rvcm_ep_open(&ep, &end->ep), 0);
+}
+
 static void engine_open(struct duo_node *node, int n_ends)
 {
 	struct rvcm_engine_attr attr = {
@@ -74,17 +94,8 @@ static void engine_open(struct duo_node *node, int n_ends)
 	};
 
 	assert_int_equal(rvcm_engine_open(&attr, &node->engine), 0);
-	for (int i = 0; i < n_ends; i++) {
-		struct rvcm_ep_attr ep = { .engine = node->engine,
-					   .tx_max = 64,
-					   .rx_max = 64,
-					   .inject_bytes_max = sizeof(node->duo->bytes),
-					   .sink = &sink,
-					   .sink_ctx = &node->ends[i] };
-
-		node->ends[i].node = node;
-		assert_int_equal(rvcm_ep_open(&ep, &node->ends[i].ep), 0);
-	}
+	for (int i = 0; i < n_ends; i++)
+		duo_end_open(node, i);
 }
 
 static void node_open(struct duo_node *node, int n_ends)

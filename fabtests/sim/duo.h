@@ -20,10 +20,13 @@ struct duo_end {
 	struct rvcm_ep *ep;         /* NULL: closed */
 	struct rvcm_peer *peers[2]; /* the other node's endpoints, if it knows them */
 	uint32_t received;
-	uint32_t sent;   /* well */
-	uint32_t failed; /* with PEER_CLOSED */
-	uint32_t lost;   /* with CONNECTION_LOST */
-	uint32_t other;  /* with any other error */
+	uint32_t sent;        /* well */
+	uint32_t failed;      /* with PEER_CLOSED */
+	uint32_t lost;        /* with CONNECTION_LOST */
+	uint32_t other;       /* with any other error */
+	uint32_t unreceived;  /* receives that ended in an error */
+	enum rvcm_status why; /* of the last error; and in words */
+	char text[160];
 };
 
 /* What devices a node has, all with the address of the first; in order of preference. */
@@ -65,6 +68,8 @@ void duo_send(struct duo_end *from, int to, size_t bytes, uint32_t flags);
 /* Node 0's first endpoint sends to that one of node 1: how it ends is to be heard. */
 void duo_deliver(struct duo *w, int to);
 void duo_receive(struct duo_end *at);
+/* One more endpoint of the node. */
+void duo_end_open(struct duo_node *node, int index);
 /* In order; nothing if it is closed. */
 void duo_end_close(struct duo_end *end);
 

@@ -160,57 +160,6 @@ static void crossed_over_two_devices(void **state)
 	duo_close(&w);
 }
 
-/* A message from the first node ends with an error, within so long. */
-static void lose(struct duo *w, uint64_t within_ns)
-{
-	struct duo_end *from = &w->nodes[0].ends[0];
-	uint32_t ended = from->failed + from->lost + from->other;
-	uint64_t end = sim_now(w->net) + within_ns;
-
-	duo_deliver(w, 0);
-	while (from->failed + from->lost + from->other == ended && sim_now(w->net) < end)
-		duo_turn(w);
-	assert_int_equal(from->failed + from->lost + from->other, ended + 1);
-}
-
-static void a_device_that_is_removed_is_done_without(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct test_warned warned;
-		struct duo w;
-
-		test_warned_begin(&warned);
-		duo_open_fabrics(&w, BOTH, BOTH);
-		carry(&w, SIM_S);
-		sim_dev_remove(w.nodes[i].devs[0]);
-		duo_pass(&w, 100 * SIM_MS);
-		assert_int_equal(links(&w, 0, 0), 0);
-		carry(&w, 3 * SIM_S);
-		assert_int_equal(links(&w, 1, 1), 1);
-		assert_non_null(strstr(warned.text, "the device was removed; its"));
-		assert_non_null(strstr(warned.text, "is reached by"));
-		duo_close(&w);
-	}
-}
-
-/* Time does not heal it: nothing is waited for. */
-static void the_only_device_is_removed(void **state)
-{
-	struct test_warned warned;
-	struct duo w;
-
-	(void)state;
-	test_warned_begin(&warned);
-	duo_open_fabrics(&w, DUO_FABRIC_0, DUO_FABRIC_0);
-	carry(&w, SIM_S);
-	sim_dev_remove(w.nodes[0].devs[0]);
-	duo_pass(&w, 10 * SIM_MS); /* what was under way may arrive yet */
-	lose(&w, 10 * SIM_MS);
-	lose(&w, 10 * SIM_MS);
-	duo_close(&w);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,8 +170,6 @@ int main(void)
 		cmocka_unit_test(a_device_that_has_no_more_queue_pairs_falls_through),
 		cmocka_unit_test(a_lost_link_comes_back_by_what_is_left),
 		cmocka_unit_test(crossed_over_two_devices),
-		cmocka_unit_test(a_device_that_is_removed_is_done_without),
-		cmocka_unit_test(the_only_device_is_removed),
 	};
 
 	return cmocka_run_group_tests_name("sim_fallback", tests, NULL, NULL);

@@ -413,6 +413,23 @@ static int tell_ready(struct fake_conn *conn)
 	return 1;
 }
 
+void fake_carrier_deafen(struct rvcm_carrier *carrier)
+{
+	carrier->deaf_due = true;
+}
+
+static int go_deaf(struct rvcm_carrier *carrier)
+{
+	const struct rvcm_conn_cause cause = { .status = RVCM_STATUS_DEVICE_REMOVED,
+					       .text = "device fake0 was removed" };
+
+	if (!carrier->deaf_due)
+		return 0;
+	carrier->deaf_due = false;
+	carrier->attr.sink->deaf(carrier->attr.sink_ctx, &cause);
+	return 1;
+}
+
 int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 {
 	struct rvcm_list *pos;
@@ -433,5 +450,5 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		n += go_down(conn);
 		n += tell_ready(conn);
 	}
-	return n;
+	return n + go_deaf(carrier);
 }

@@ -70,4 +70,9 @@ void fake_conn_inject(struct rvcm_path *conn, const void *data, size_t bytes);
  */
 void fake_conn_break(struct rvcm_path *conn, enum rvcm_status status, const char *text);
 
+/* Its last device is removed, which its owner hears at its next progress; links break apart from
+ * it.
+ */
+void fake_carrier_deafen(struct rvcm_carrier *carrier);
+
 #endif

@@ -15,6 +15,7 @@ struct rvcm_carrier {
 	struct rvcm_list conns;
 	struct rvcm_addr names[RVCM_CONN_SLOTS_MAX]; /* family 0 = not listening */
 	bool closing[RVCM_CONN_SLOTS_MAX];
+	bool deaf_due;
 };
 
 struct fake_conn {

@@ -147,6 +147,8 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		carrier->devs[i].carrier = carrier;
 		carrier->devs[i].dev = attr->devs[i];
+		carrier->devs[i].removed_mail.kind = RVCM_MAIL_REMOVED;
+		rvcm_list_init(&carrier->devs[i].removed_mail.node);
 		atomic_init(&carrier->devs[i].receives,
 			    rvcm_carrier_pool_count(carrier, attr->devs[i]));
 	}

@@ -15,6 +15,22 @@ static const char *limit_of(int err)
 	return err == ENOMEM ? " (or locked memory: RLIMIT_MEMLOCK, ulimit -l)" : "";
 }
 
+void rvcm_cause_deaf(struct rvcm_conn_cause *cause, const struct rvcm_carrier *carrier)
+{
+	size_t n = 0;
+
+	cause->status = RVCM_STATUS_DEVICE_REMOVED;
+	cause->err = 0;
+	cause->text[0] = 0;
+	for (uint32_t i = 0; i < carrier->attr.n_devs && n < sizeof(cause->text); i++)
+		n += (size_t)snprintf(cause->text + n, sizeof(cause->text) - n, "%sdevice %s",
+				      i ? ", " : "", carrier->devs[i].dev->attr.name);
+	if (n < sizeof(cause->text))
+		snprintf(cause->text + n, sizeof(cause->text) - n,
+			 " %s removed, and no other is left",
+			 carrier->attr.n_devs > 1 ? "were" : "was");
+}
+
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 		    enum rvcm_status status, int err, const char *detail)
 {

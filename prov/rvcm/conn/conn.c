@@ -394,6 +394,9 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
 	case RVCM_MAIL_ANSWER:
 		rvcm_meet_answer(rvcm_container_of(mail, struct rvcm_conn, answer));
 		break;
+	case RVCM_MAIL_REMOVED:
+		rvcm_removed_hear(rvcm_container_of(mail, struct rvcm_carrier_dev, removed_mail));
+		break;
 	default: /* RVCM_MAIL_CLOSED */
 		atomic_store(&rvcm_container_of(mail, struct rvcm_slot, closed_mail)->closed, true);
 		break;

@@ -21,6 +21,7 @@
  *   sink->ready                        up, or credit is there again
  *   sink->down                         whatever was pending is lost: fail it; a later reserve
  *                                      starts anew ("a first failed connect does not poison")
+ *   sink->deaf                         no device is left: nothing comes any more, on any path
  */
 #ifndef RVCM_CONN_CONN_H
 #define RVCM_CONN_CONN_H
@@ -100,6 +101,11 @@ struct rvcm_conn_sink {
 	/* A rvcm_path_read ended; exactly one per read, always before down. */
 	void (*read_done)(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status);
 	void (*down)(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause);
+	/*
+	 * The carrier's last device was removed. Once; what had arrived has been told before. Paths
+	 * that are up go down as after any loss, before or behind it; no other will ever be up.
+	 */
+	void (*deaf)(void *ctx, const struct rvcm_conn_cause *cause);
 };
 
 /* Time and wake-ups. now_ns may be called from both sides; wake_* from the other side. */
@@ -160,8 +166,9 @@ struct rvcm_carrier_stats {
 int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier **carrier);
 
 /*
- * Listen for slot on addr (address of device 0 if family is 0; port 0 = any); *addr becomes the
- * endpoint's name. From any thread. -EADDRINUSE, -EADDRNOTAVAIL, -EBUSY (slot in use).
+ * Listen for slot on addr (address of the first device if family is 0; port 0 = any); *addr becomes
+ * the endpoint's name. Devices that were removed are left out. From any thread. -EADDRINUSE,
+ * -EADDRNOTAVAIL, -EBUSY (slot in use), -ENODEV (no device is left).
  */
 int rvcm_carrier_listen(struct rvcm_carrier *carrier, uint16_t slot, struct rvcm_addr *addr);
 

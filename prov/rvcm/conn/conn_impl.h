@@ -19,6 +19,7 @@
  *     link DOWN      let go: once per link, after UP
  *     conn ANSWER    it could not be connected, or need not be
  *     slot CLOSED    nothing of the slot but links in use is left
+ *     dev  REMOVED   nothing will be connected over it any more
  *
  *   data -> control
  *     link WATCHED   a claim is attached: its HELLO should come
@@ -75,6 +76,7 @@ enum rvcm_mail_kind {
 	RVCM_MAIL_ANSWER,
 	RVCM_MAIL_SHUT,
 	RVCM_MAIL_CLOSED,
+	RVCM_MAIL_REMOVED,
 	RVCM_MAIL_KINDS
 };
 
@@ -326,7 +328,10 @@ struct rvcm_carrier_dev {
 	struct rvcm_dev *dev;
 	struct rvcm_dev_cq *cq;
 	struct rvcm_dev_pool *pool;
-	atomic_uint receives; /* of the pool, not granted to any link: budget.c */
+	atomic_uint receives;          /* of the pool, not granted to any link: budget.c */
+	bool removed;                  /* control's */
+	bool gone;                     /* the same, as the data side has heard */
+	struct rvcm_mail removed_mail; /* control posts */
 };
 
 struct rvcm_carrier {

@@ -80,7 +80,9 @@ static void next_epoch(struct rvcm_contact *contact)
 
 bool rvcm_contact_falls_through(const struct rvcm_contact *contact)
 {
-	return contact->attempts % contact->carrier->attr.n_devs != 0;
+	uint16_t had = (uint16_t)(contact->attempts % contact->carrier->attr.n_devs);
+
+	return had != 0 && rvcm_removed_skip(contact->carrier, had) < contact->carrier->attr.n_devs;
 }
 
 /* A device that is gone stays so, and memory that may not be locked hardly comes with time. */
@@ -93,15 +95,36 @@ static bool is_worth_another(const struct rvcm_contact *contact, int rc)
 	return rc != -ENODEV && (rc != -ENOMEM || contact->attempts < most);
 }
 
-/* Send our request: the devices take turns, in order of preference. */
+/* The devices take turns, in order of preference; who was removed has none. n_devs: all were. */
+static uint16_t next_dev(struct rvcm_contact *contact)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+	uint32_t n = carrier->attr.n_devs, had = contact->attempts % n;
+	uint16_t dev = rvcm_removed_skip(carrier, (uint16_t)had);
+
+	if (dev == n) { /* the next round begins */
+		contact->attempts += n - had;
+		had = 0;
+		dev = rvcm_removed_skip(carrier, 0);
+	}
+	contact->attempts += dev - had + 1;
+	return dev;
+}
+
+/* Send our request. */
 static void do_open(struct rvcm_contact *contact)
 {
 	struct rvcm_carrier *carrier = contact->carrier;
-	uint16_t dev = (uint16_t)(contact->attempts++ % carrier->attr.n_devs);
+	uint16_t dev = next_dev(contact);
 	struct rvcm_shake shake;
 	int rc;
 
 	drop_link(contact);
+	if (dev == carrier->attr.n_devs) {
+		rvcm_contact_failed(contact, RVCM_STATUS_DEVICE_REMOVED, 0, false,
+				    "no other is left");
+		return;
+	}
 	next_epoch(contact);
 	rvcm_contact_shake(contact, &shake, RVCM_WIRE_REQUEST);
 	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;

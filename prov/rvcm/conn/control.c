@@ -135,7 +135,7 @@ static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev
 }
 
 /* What happened to a device as a whole; its links end by themselves. */
-static void say_device(struct rvcm_dev *dev, enum rvcm_dev_event_type type)
+static void of_device(struct rvcm_carrier_dev *dev, enum rvcm_dev_event_type type)
 {
 	static const struct {
 		enum rvcm_dev_event_type type;
@@ -153,10 +153,12 @@ static void say_device(struct rvcm_dev *dev, enum rvcm_dev_event_type type)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].type == type)
-			rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s", dev->attr.name, rows[i].text);
+			rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s", dev->dev->attr.name, rows[i].text);
+	if (type == RVCM_DEV_EVENT_DEVICE_REMOVAL)
+		rvcm_removed_see(dev);
 }
 
-static void handle(struct rvcm_dev *dev, const struct rvcm_dev_event *ev)
+static void handle(struct rvcm_carrier_dev *dev, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_slot_listen *listen = ev->ctx;
 
@@ -180,7 +182,7 @@ static void handle(struct rvcm_dev *dev, const struct rvcm_dev_event *ev)
 		disconnected(ev->ctx, ev);
 		break;
 	default: /* of the device; or how far an attempt has come */
-		say_device(dev, ev->type);
+		of_device(dev, ev->type);
 		break;
 	}
 }
@@ -192,7 +194,7 @@ static void poll_devs(struct rvcm_carrier *carrier)
 		struct rvcm_dev_event ev;
 
 		while (dev->ops->cm_poll(dev, &ev) > 0)
-			handle(dev, &ev);
+			handle(&carrier->devs[i], &ev);
 	}
 }
 

@@ -20,6 +20,18 @@ void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 			  enum rvcm_status status, int err, uint32_t vendor_err);
 
+/* The same of all peers: every device of the carrier was removed. */
+void rvcm_cause_deaf(struct rvcm_conn_cause *cause, const struct rvcm_carrier *carrier);
+
+/* -- removed.c -- */
+
+/* Control's: the device was removed. */
+void rvcm_removed_see(struct rvcm_carrier_dev *dev);
+/* Control's: the first device from that index on that was not; n_devs: none. */
+uint16_t rvcm_removed_skip(const struct rvcm_carrier *carrier, uint16_t from);
+/* The data side's mail: REMOVED. */
+void rvcm_removed_hear(struct rvcm_carrier_dev *dev);
+
 /* -- budget.c: either side's -- */
 
 /*

@@ -44,27 +44,30 @@ static struct rvcm_slot *slot_new(struct rvcm_carrier *carrier, uint16_t index)
 
 /*
  * The first device decides the port, and the name; a further one that cannot listen there is left
- * out, with a word.
+ * out, with a word. Those that were removed are none.
  */
 static int slot_listen(struct rvcm_slot *slot, struct rvcm_addr *addr)
 {
 	struct rvcm_carrier *carrier = slot->carrier;
+	uint16_t first = rvcm_removed_skip(carrier, 0), n = (uint16_t)carrier->attr.n_devs;
 
-	for (uint16_t i = 0; i < carrier->attr.n_devs; i++) {
+	if (first == n)
+		return -ENODEV;
+	for (uint16_t i = first; i < n; i = rvcm_removed_skip(carrier, (uint16_t)(i + 1))) {
 		struct rvcm_dev *dev = carrier->devs[i].dev;
-		struct rvcm_addr at = i == 0 && addr->family ? *addr : dev->attr.addr;
+		struct rvcm_addr at = i == first && addr->family ? *addr : dev->attr.addr;
 		int rc;
 
-		at.port = i == 0 ? addr->port : slot->name.port;
+		at.port = i == first ? addr->port : slot->name.port;
 		slot->listen[i].slot = slot;
 		slot->listen[i].dev = i;
 		rc = dev->ops->listen(dev, &at, 1024, &slot->listen[i], &slot->listener[i]);
-		if (rc && i == 0)
+		if (rc && i == first)
 			return rc;
 		if (rc)
 			rvcm_warn(RVCM_LOG_EP_CTRL, "%s cannot listen on port %u: %s",
 				  dev->attr.name, at.port, strerrordesc_np(-rc));
-		if (i == 0)
+		if (i == first)
 			slot->name = at;
 	}
 	*addr = slot->name;

@@ -22,7 +22,12 @@ static void report(struct rvcm_endpoint *ep, const struct rvcm_ep_rx *rx, int rc
 		.source = RVCM_EP_SOURCE_NONE,
 	};
 
-	if (rc) {
+	if (rc == -ENODEV) {
+		const struct rvcm_conn_cause *cause = rvcm_engine_deaf(ep->domain->engine);
+
+		comp.status = cause->status;
+		comp.text = cause->text;
+	} else if (rc) {
 		comp.status = RVCM_STATUS_NO_MESSAGE;
 	} else {
 		comp.flags = found->flags;
@@ -49,7 +54,7 @@ static int look(struct rvcm_endpoint *ep, const struct rvcm_ep_rx *rx, uint64_t 
 		how = RVCM_EP_DISCARD;
 	rvcm_domain_progress(ep->domain);
 	rc = rvcm_peek(ep->ep, rx, how, &found);
-	if (rc && rc != -ENOENT)
+	if (rc && rc != -ENOENT && rc != -ENODEV)
 		return rc;
 	report(ep, rx, rc, &found);
 	return 0;

@@ -84,6 +84,11 @@ static void down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause
 		rvcm_peer_down(path->user, cause);
 }
 
+static void deaf(void *ctx, const struct rvcm_conn_cause *cause)
+{
+	rvcm_deaf_begin(ctx, cause);
+}
+
 static const struct rvcm_conn_sink sink = {
 	.incoming = incoming,
 	.ready = ready,
@@ -94,6 +99,7 @@ static const struct rvcm_conn_sink sink = {
 	.confirmed = confirmed,
 	.read_done = read_done,
 	.down = down,
+	.deaf = deaf,
 };
 
 /*
@@ -170,6 +176,11 @@ void rvcm_engine_close(struct rvcm_engine *engine)
 struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine)
 {
 	return engine->carrier;
+}
+
+const struct rvcm_conn_cause *rvcm_engine_deaf(const struct rvcm_engine *engine)
+{
+	return engine->deaf.status == RVCM_STATUS_OK ? NULL : &engine->deaf;
 }
 
 struct rvcm_mr_domain *rvcm_engine_mr(struct rvcm_engine *engine)

@@ -301,6 +301,10 @@ static __attribute__((noinline)) int send_any(struct rvcm_ep *ep, const struct r
 		return -EMSGSIZE;
 	if (ep->closing)
 		return -ESHUTDOWN;
+	if (rvcm_ep_is_deaf(ep)) {
+		rvcm_deaf_send(ep, tx);
+		return 0;
+	}
 	return rvcm_send_post(ep, tx, length);
 }
 
@@ -326,12 +330,16 @@ int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx)
 static __attribute__((noinline)) int recv_any(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)
 {
 	size_t room;
+	int rc;
 
 	if (rx->n_iov > RVCM_EP_IOV_MAX || !rvcm_iov_total(rx->iov, rx->n_iov, &room))
 		return -EINVAL;
 	if (ep->closing)
 		return -ESHUTDOWN;
-	return rvcm_recv_post(ep, rx, room);
+	rc = rvcm_recv_post(ep, rx, room);
+	if (!rc && rvcm_ep_is_deaf(ep)) /* unless it found a message */
+		rvcm_deaf_recvs(ep);
+	return rc;
 }
 
 int rvcm_ep_recv(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx)

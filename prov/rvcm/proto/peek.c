@@ -60,7 +60,7 @@ int rvcm_peek(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, enum rvcm_ep_look
 		return -ESHUTDOWN;
 	held = find(ep, rx);
 	if (!held)
-		return -ENOENT;
+		return rvcm_ep_is_deaf(ep) ? -ENODEV : -ENOENT;
 	if (look == RVCM_EP_DISCARD && !(recv = nowhere(ep)))
 		return -EAGAIN;
 	describe(held, found);

@@ -46,6 +46,11 @@ int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **e
 void rvcm_engine_close(struct rvcm_engine *engine);
 struct rvcm_carrier *rvcm_engine_carrier(struct rvcm_engine *engine);
 struct rvcm_mr_domain *rvcm_engine_mr(struct rvcm_engine *engine);
+/*
+ * NULL; or its last device was removed, and this is why nothing goes any more: what is posted ends
+ * with it in the call, but for receives of messages that have arrived.
+ */
+const struct rvcm_conn_cause *rvcm_engine_deaf(const struct rvcm_engine *engine);
 /* Send what waits for company (carrier.hold) without looking for more to do. */
 void rvcm_engine_flush(struct rvcm_engine *engine);
 /* Move everything on once; returns the number of events. */
@@ -209,7 +214,8 @@ enum rvcm_ep_look {
 
 /*
  * Look for the oldest message that rx would take; rx's memory does not matter. -ENOENT: there is
- * none. Makes no progress. *found is set on success only.
+ * none. -ENODEV: none, and none will come (rvcm_engine_deaf). Makes no progress. *found is set on
+ * success only.
  */
 int rvcm_peek(struct rvcm_ep *ep, const struct rvcm_ep_rx *rx, enum rvcm_ep_look look,
 	      struct rvcm_ep_found *found);

@@ -56,6 +56,7 @@ struct rvcm_engine {
 	uint32_t announced_max; /* the same of announcements: RVCM_MESSAGE_ANNOUNCED_MAX */
 	struct rvcm_store store;
 	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
+	struct rvcm_conn_cause deaf;              /* deaf.c: status OK = it is not */
 	uint16_t next_slot;                       /* to be tried first */
 };
 
@@ -67,10 +68,11 @@ struct rvcm_ep {
 	bool unlistened;     /* and the conns are the carrier's again */
 	uint64_t linger_end; /* ns; while closing */
 	size_t inject_max;
-	size_t short_end; /* bytes: of one piece that is shorter nothing needs to be asked */
+	size_t short_end; /* bytes: of one piece that is shorter nothing needs to be asked; 0 = of
+			     none: closing, or deaf */
 	uint32_t tx_max;
 	uint32_t rx_max;
-	uint32_t rx_open;   /* the same; 0 while closing */
+	uint32_t rx_open;   /* the same; 0 while closing, or deaf */
 	uint32_t tx_count;  /* sends that exist and are not parted */
 	uint32_t tx_parted; /* sends that only wait for their receiver */
 	uint32_t rx_count;  /* receives not completed */
@@ -330,6 +332,20 @@ void rvcm_hold_free(struct rvcm_held *held);
 void rvcm_peek_down(struct rvcm_peer *peer, enum rvcm_status status);
 /* Free what was claimed of the peer, without a word. */
 void rvcm_peek_free(struct rvcm_peer *peer);
+
+/* -- deaf.c -- */
+
+/* No device is left: every endpoint's operations that wait for peers end, now and from now on. */
+void rvcm_deaf_begin(struct rvcm_engine *engine, const struct rvcm_conn_cause *cause);
+/* End all that is posted. */
+void rvcm_deaf_recvs(struct rvcm_ep *ep);
+/* End a send at once. */
+void rvcm_deaf_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx);
+
+static inline bool rvcm_ep_is_deaf(const struct rvcm_ep *ep)
+{
+	return ep->engine->deaf.status != RVCM_STATUS_OK;
+}
 
 /* -- rndv.c -- */
 
