@@ -24,6 +24,8 @@ static int longs_number(const struct longs *l, const void *context)
 
 	if (c >= l->recvs && c < l->recvs + LONGS)
 		return (int)(c - l->recvs);
+	if (c >= l->extra && c < l->extra + LONGS_EXTRA)
+		return LONGS_OPERATIONS + (int)(c - l->extra);
 	assert_true(c >= l->sends && c < l->sends + LONGS);
 	return LONGS + (int)(c - l->sends);
 }

@@ -11,11 +11,13 @@
 #define LONGS            32 /* of CONF_LONG_BYTES, each way */
 #define LONGS_OPERATIONS (2 * LONGS)
 #define LONGS_TAG        800
+#define LONGS_EXTRA      3 /* receives that the user may post beside them, of LONGS_ROOM bytes */
+#define LONGS_ROOM       4096
 
 struct longs {
-	struct fi_context2 recvs[LONGS], sends[LONGS];
-	uint8_t *in[LONGS], *out;
-	bool over[LONGS_OPERATIONS]; /* receives, then sends */
+	struct fi_context2 recvs[LONGS], sends[LONGS], extra[LONGS_EXTRA];
+	uint8_t *in[LONGS], *out, room[LONGS_EXTRA][LONGS_ROOM];
+	bool over[LONGS_OPERATIONS + LONGS_EXTRA]; /* receives, sends, extra ones */
 	int done;
 	int failed; /* of these */
 	int error;  /* the last failure's, as fi_cq_readerr(3) has it; 0 = none */

@@ -134,11 +134,19 @@ gone() {
 # remade DEVICE: what makes it again.
 remade() { echo "rdma link add $1 type ${1%0} netdev $(iface_of "$1")"; }
 
-bad_gone() {
+# Of bad; or by itself, with VM_PARTS=gone.
+part_gone() {
 	local device
 	for device in rxe0 siw0; do
 		gone $device 1 "the device is removed" "rdma link delete $device" "$(remade $device)"
+		with $device
+		suite "$device: nobody is connected when it is removed: " "${on[@]}" "$programs/alone" "rdma link delete $device" \
+			"$(remade $device)"
 	done
+	with rxe0
+	suite "rxe0: the software RNIC stands in when it is removed: " "${on[@]}" env -u FI_RVCM_DEVICE "$programs/gone" stay \
+		"rdma link delete rxe0"
+	bash -c "$(remade rxe0)"
 }
 
 # What a device makes of an interface that goes, and TCP of an address, takes its time: by itself, with VM_PARTS=links.
@@ -161,5 +169,5 @@ part_bad() {
 	bad_peer
 	bad_port
 	bad_queue_pairs
-	bad_gone
+	part_gone
 }
