@@ -19,7 +19,7 @@ static void require(int promise)
 static void check_rts(const struct rvcm_parse *msg, const uint8_t *end)
 {
 	require(msg->op_id != 0);
-	require(msg->n_rails >= 1 && msg->n_rails <= RVCM_CONN_DEVS_MAX);
+	require(msg->n_rails <= RVCM_CONN_DEVS_MAX);
 	require((const uint8_t *)(msg->rails + msg->n_rails) == end);
 	for (uint32_t i = 0; i < msg->n_rails; i++) {
 		require(rvcm_le64_get(msg->rails[i].address) <= UINT64_MAX - msg->length);
@@ -47,6 +47,30 @@ static void check_plain(const uint8_t *data, size_t size, const struct rvcm_pars
 	check_plain_of(data, size, RVCM_PARSE_DATA, msg);
 }
 
+static void check_body(const struct rvcm_parse *msg, const uint8_t *end)
+{
+	switch (msg->op) {
+	case RVCM_MESSAGE_PIECE:
+		require(msg->op_id != 0 && msg->length != 0);
+		require(msg->payload + msg->length == end);
+		break;
+	case RVCM_MESSAGE_EAGER:
+		require(msg->payload + msg->length == end);
+		break;
+	case RVCM_MESSAGE_RTS:
+		check_rts(msg, end);
+		break;
+	case RVCM_MESSAGE_ASK:
+		require(msg->op_id != 0 && msg->length != 0);
+		break;
+	case RVCM_MESSAGE_FIN:
+		require(rvcm_status_known(msg->status));
+		break;
+	default:
+		require(msg->op_id == 0);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rvcm_parse msg;
@@ -56,15 +80,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_plain(data, size, &msg);
-	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_EAGER_ON);
+	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_PIECE);
 	require((msg.flags & RVCM_MESSAGE_TAGGED) || msg.tag == 0);
 	require((msg.flags & RVCM_MESSAGE_CQ_DATA) || msg.data == 0);
-	if (msg.op == RVCM_MESSAGE_EAGER)
-		require(msg.payload + msg.length == data + size);
-	else if (msg.op == RVCM_MESSAGE_RTS)
-		check_rts(&msg, data + size);
-	else
-		require(msg.op == RVCM_MESSAGE_FIN ? rvcm_status_known(msg.status)
-						   : msg.op_id == 0);
+	check_body(&msg, data + size);
 	return 0;
 }

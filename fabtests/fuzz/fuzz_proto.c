@@ -276,6 +276,9 @@ static void step(struct run *r)
 		break;
 	case 6:
 		r->net.hold_reads = what & 64;
+		r->net.fail_reg = what & 32 ? -ENOMEM : 0;
+		r->net.fail_access =
+			what & 16 ? RVCM_DEV_ACCESS_REMOTE_READ : RVCM_DEV_ACCESS_LOCAL_WRITE;
 		break;
 	default:
 		progress(r);

@@ -34,6 +34,7 @@ struct plan plan_of(uint64_t seed)
 	plan.sleepy = seed / 16 & 1;
 	plan.churn = plan.closes && !plan.faults && !plan.deaths && seed & 8;
 	plan.moves = plan.churn && seed / 32 % 3 == 0;
+	plan.full = seed / 32 % 4 == 3;
 	plan.end = seed % 23 == 0 ? PLAN_ABANDON : PLAN_DRAIN;
 	return plan;
 }
@@ -65,6 +66,20 @@ static void fault(struct run *r)
 		sim_dev_fail_call(dev, 1 + (uint32_t)world_below(r->w, 3), -12);
 	else
 		sim_links_break(r->w->net, dev, NULL);
+}
+
+/* -- full devices ---------------------------------------------------------------------------- */
+
+/* Of what is read from, or into; or of both. Now and then, or always; or there is room again. */
+static void fill(struct run *r)
+{
+	static const uint32_t kinds[] = { RVCM_DEV_ACCESS_REMOTE_READ,
+					  RVCM_DEV_ACCESS_LOCAL_WRITE };
+	static const uint32_t chances[] = { 0, 300000, 1000000 };
+	struct rvcm_dev *dev = any_dev(r);
+
+	if (dev)
+		sim_dev_full(dev, kinds[world_below(r->w, 2)], chances[world_below(r->w, 3)]);
 }
 
 /* -- lulls ----------------------------------------------------------------------------------- */
@@ -202,6 +217,8 @@ static void trouble(struct run *r)
 	end_lulls(r, sim_now(r->w->net));
 	if (r->plan->faults && one_in(r, 100))
 		fault(r);
+	if (r->plan->full && one_in(r, 10))
+		fill(r);
 	if (r->plan->lulls && one_in(r, 50))
 		lull(r);
 	if ((r->plan->deaths || r->plan->closes) && one_in(r, r->plan->churn ? 15 : 80))
@@ -392,6 +409,8 @@ static void add_up(struct run *r)
 			world_ep_close(&r->w->eps[i]);
 	sums->tx_eager += r->w->tx_eager;
 	sums->tx_rndv += r->w->tx_rndv;
+	sums->tx_copied += r->w->tx_copied;
+	sums->rx_copied += r->w->rx_copied;
 	sums->rx_unexpected += r->w->rx_unexpected;
 	sums->tx_lent += r->w->tx_lent;
 	sums->rx_placed += r->w->rx_placed;

@@ -21,13 +21,15 @@ struct plan {
 	bool moves; /* churn: and they are opened in any process of their host */
 	bool lulls; /* threads, peers and links fall silent for a while */
 	bool sleepy; /* world.sleepy */
+	bool full;   /* devices refuse registrations for a while */
 	int steps;
 	enum plan_end end;
 };
 
 /* What the plans that were run came to, to see that they are worth something. */
 struct plan_sums {
-	uint64_t tx_eager, tx_rndv, rx_unexpected, tx_lent, rx_placed, completions, errors;
+	uint64_t tx_eager, tx_rndv, tx_copied, rx_copied, rx_unexpected, tx_lent, rx_placed,
+		completions, errors;
 	uint64_t breaks, kills, closes, lulls, replays, garbled, late, shared;
 };
 

@@ -213,6 +213,12 @@ void sim_dev_fail_op(struct rvcm_dev *dev, uint32_t n, enum rvcm_status status);
  */
 void sim_dev_fail_call(struct rvcm_dev *dev, uint32_t n, int err);
 
+/*
+ * From now on dev refuses registrations that ask for this access (0 = any), each by this chance,
+ * with -ENOMEM: what may be locked is. ppm 0: not any more.
+ */
+void sim_dev_full(struct rvcm_dev *dev, uint32_t access, uint32_t ppm);
+
 /* Resource calls so far, to know how far n may go. */
 uint32_t sim_dev_calls(const struct rvcm_dev *dev);
 

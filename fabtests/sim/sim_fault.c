@@ -26,6 +26,14 @@ void sim_dev_fail_call(struct rvcm_dev *base, uint32_t n, int err)
 	dev->fail_call_err = err;
 }
 
+void sim_dev_full(struct rvcm_dev *base, uint32_t access, uint32_t ppm)
+{
+	struct sim_dev *dev = sim_dev_of(base);
+
+	dev->full_access = access;
+	dev->full_ppm = ppm;
+}
+
 uint32_t sim_dev_calls(const struct rvcm_dev *base)
 {
 	return ((const struct sim_dev *)base)->n_calls;

@@ -58,6 +58,9 @@ int sim_mem_reg(struct rvcm_dev *base, const struct rvcm_dev_mr_attr *attr,
 		return rc;
 	if (attr->kind != RVCM_DEV_MEM_HOST)
 		return -EOPNOTSUPP;
+	if (dev->full_ppm && (attr->access & dev->full_access) == dev->full_access &&
+	    sim_chance(dev->net, dev->full_ppm))
+		return -ENOMEM;
 	slot = take_slot(dev);
 	mr = sim_alloc(sizeof(*mr));
 	sim_dev_keep(dev, &mr->shell, SIM_SHELL_MR);

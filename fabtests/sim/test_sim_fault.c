@@ -439,6 +439,25 @@ static void the_nth_call_fails(void **state)
 	pair_close(pair);
 }
 
+static void a_full_device_registers_nothing_of_that_kind(void **state)
+{
+	struct pair *pair = pair_open(NULL);
+	struct rvcm_dev *dev = pair->dev[0];
+	struct rvcm_dev_mr_attr attr = { .addr = pair->data[0], .length = 8 };
+	struct rvcm_dev_mr *mr;
+
+	(void)state;
+	sim_dev_full(dev, RVCM_DEV_ACCESS_REMOTE_READ, 1000000);
+	assert_int_equal(dev->ops->mr_reg(dev, &attr, &mr), 0);
+	dev->ops->mr_dereg(mr);
+	attr.access = RVCM_DEV_ACCESS_REMOTE_READ | RVCM_DEV_ACCESS_LOCAL_WRITE;
+	assert_int_equal(dev->ops->mr_reg(dev, &attr, &mr), -ENOMEM);
+	sim_dev_full(dev, 0, 0);
+	assert_int_equal(dev->ops->mr_reg(dev, &attr, &mr), 0);
+	dev->ops->mr_dereg(mr);
+	pair_close(pair);
+}
+
 static void connects_fail_in_every_way(void **state)
 {
 	static const struct {
@@ -505,6 +524,7 @@ int main(void)
 		cmocka_unit_test(a_paused_node_learns_of_a_break_when_resumed),
 		cmocka_unit_test(the_nth_operation_fails),
 		cmocka_unit_test(the_nth_call_fails),
+		cmocka_unit_test(a_full_device_registers_nothing_of_that_kind),
 		cmocka_unit_test(connects_fail_in_every_way),
 		cmocka_unit_test(a_read_that_is_cut_off_fails),
 	};

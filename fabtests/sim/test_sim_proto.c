@@ -35,6 +35,40 @@ static void every_byte_arrives_once_and_in_order(void **state)
 	assert_int_equal(sums.errors, 0);
 }
 
+static void run_full(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed, .steps = 600, .full = true, .unkind = seed & 1 });
+}
+
+static void full_devices_lose_nothing(void **state)
+{
+	(void)state;
+	sums = (struct plan_sums) { 0 };
+	seeds_each(24, run_full);
+	assert_true(sums.tx_copied > 24 * 10 && sums.rx_copied > 24 * 10);
+	assert_true(sums.tx_rndv > 24 * 40);
+	assert_int_equal(sums.errors, 0);
+}
+
+static void run_full_and_faulty(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed,
+			     .steps = 600,
+			     .full = true,
+			     .faults = seed & 1,
+			     .deaths = seed & 2,
+			     .closes = true,
+			     .unkind = seed & 4 });
+}
+
+static void full_devices_and_faults(void **state)
+{
+	(void)state;
+	sums = (struct plan_sums) { 0 };
+	seeds_each(24, run_full_and_faulty);
+	assert_true(sums.tx_copied > 0 && sums.rx_copied > 0 && sums.breaks > 0);
+}
+
 static void run_unkind(uint64_t seed)
 {
 	run(&(struct plan) { .seed = seed, .steps = 300, .unkind = true, .lulls = true });
@@ -170,6 +204,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SEEDED(every_byte_arrives_once_and_in_order),
+		SEEDED(full_devices_lose_nothing),
+		SEEDED(full_devices_and_faults),
 		SEEDED(an_unkind_network_loses_nothing),
 		SEEDED(who_sleeps_is_woken),
 		SEEDED(every_operation_ends_once_whatever_breaks),

@@ -91,8 +91,11 @@ static void count_peer(struct rvcm_peer *peer, struct census *census)
 	size_t bytes;
 
 	census->sends += length_of(&peer->queued) + length_of(&peer->announced) +
-			 length_of(&peer->lent) + length_of(&peer->delivering);
+			 length_of(&peer->asked) + length_of(&peer->lent) +
+			 length_of(&peer->delivering);
 	count_reading(&peer->reading, census);
+	count_reading(&peer->asking, census);
+	count_reading(&peer->filling, census);
 	census->reading += !!peer->placing;
 	count_reading(&peer->fins, census);
 	bytes = count_held(&peer->held, NULL, census);
@@ -101,7 +104,8 @@ static void count_peer(struct rvcm_peer *peer, struct census *census)
 	assert_int_equal(bytes, peer->held_bytes);
 	/* Whoever waits is queued for something. */
 	if (!peer->waiting && peer->path)
-		assert_true(rvcm_list_empty(&peer->queued) && rvcm_list_empty(&peer->fins));
+		assert_true(rvcm_list_empty(&peer->queued) && rvcm_list_empty(&peer->fins) &&
+			    rvcm_list_empty(&peer->asking) && rvcm_list_empty(&peer->asked));
 }
 
 void watch_ep(struct rvcm_ep *ep)
@@ -139,13 +143,18 @@ bool watch_peer_current(const struct rvcm_peer *peer, const struct rvcm_ep *ther
 	return path && path->out && path->out_slot == slot->number;
 }
 
+static size_t fetching(struct rvcm_peer *peer)
+{
+	return length_of(&peer->reading) + length_of(&peer->asking) + length_of(&peer->filling);
+}
+
 size_t watch_ep_reading(struct rvcm_ep *ep)
 {
 	struct rvcm_list *pos;
 	size_t n = 0;
 
 	rvcm_list_for_each (pos, &ep->peers)
-		n += length_of(&rvcm_container_of(pos, struct rvcm_peer, node)->reading);
+		n += fetching(rvcm_container_of(pos, struct rvcm_peer, node));
 	return n;
 }
 
@@ -183,6 +192,8 @@ void watch_ep_taken(struct rvcm_ep *ep, void (*tell)(void *ctx, uint64_t source,
 
 		tell_held(&peer->held, tell, ctx);
 		tell_matched(&peer->reading, tell, ctx);
+		tell_matched(&peer->asking, tell, ctx);
+		tell_matched(&peer->filling, tell, ctx);
 		tell_matched(&peer->fins, tell, ctx);
 	}
 	tell_held(&ep->claimed, tell, ctx);

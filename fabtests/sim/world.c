@@ -295,6 +295,8 @@ static void add_stats(struct world *w, struct rvcm_ep *ep)
 
 	rvcm_ep_stats(ep, &stats);
 	w->tx_rndv += stats.tx_rndv;
+	w->tx_copied += stats.tx_copied;
+	w->rx_copied += stats.rx_copied;
 	w->tx_eager += stats.tx_eager;
 	w->rx_unexpected += stats.rx_unexpected;
 	w->tx_lent += stats.tx_lent;

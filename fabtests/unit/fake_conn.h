@@ -34,6 +34,7 @@ struct fake_net {
 	bool hold_confirms;         /* nobody says what it has accepted */
 	enum rvcm_status fail_read; /* how reads end, if not OK */
 	int fail_reg;               /* what mr_reg returns, if not 0 */
+	uint32_t fail_access;       /* only if this is asked for; 0 = whatever is */
 	int fail_post;              /* what rvcm_path_read returns, if not 0 */
 	uint32_t posts_before;      /* reads that are posted nevertheless */
 	bool finish_reads;          /* reads in flight end well when the link breaks */

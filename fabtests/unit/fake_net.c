@@ -17,7 +17,7 @@ static int mr_reg(struct rvcm_dev *dev, const struct rvcm_dev_mr_attr *attr,
 	struct fake_net *net = rvcm_container_of(dev, struct fake_net, dev);
 	struct fake_mr *mr;
 
-	if (net->fail_reg)
+	if (net->fail_reg && (attr->access & net->fail_access) == net->fail_access)
 		return net->fail_reg;
 	mr = calloc(1, sizeof(*mr));
 	mr->mr.dev = dev;

@@ -32,6 +32,16 @@ static const uint8_t fin[] = {
 };
 
 static const uint8_t off[] = { 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+static const uint8_t ask[] = {
+	6, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,
+};
+static const uint8_t piece[] = {
+	7, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b',
+};
+static const uint8_t bare_rts[] = {
+	2, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, /* op_id */
+	0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* length, no rails */
+};
 static const uint8_t on[] = { 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 
 static const struct {
@@ -39,9 +49,15 @@ static const struct {
 	size_t n;
 	size_t n_min; /* a prefix that long or longer is a message too */
 } good[] = {
-	{ eager, sizeof(eager), 24 },      { padded, sizeof(padded), 21 },
-	{ rts, sizeof(rts), sizeof(rts) }, { fin, sizeof(fin), sizeof(fin) },
-	{ off, sizeof(off), sizeof(off) }, { on, sizeof(on), sizeof(on) },
+	{ eager, sizeof(eager), 24 },
+	{ padded, sizeof(padded), 21 },
+	{ rts, sizeof(rts), sizeof(rts) },
+	{ fin, sizeof(fin), sizeof(fin) },
+	{ off, sizeof(off), sizeof(off) },
+	{ on, sizeof(on), sizeof(on) },
+	{ ask, sizeof(ask), sizeof(ask) },
+	{ piece, sizeof(piece), 17 },
+	{ bare_rts, 32, 32 },
 };
 
 static void fields_are_read(void **state)
@@ -77,6 +93,28 @@ static void fields_are_read(void **state)
 	assert_int_equal(out.op, RVCM_MESSAGE_EAGER_OFF);
 	assert_null(rvcm_parse_message(on, sizeof(on), &out));
 	assert_int_equal(out.op, RVCM_MESSAGE_EAGER_ON);
+}
+
+static void fields_of_copies_are_read(void **state)
+{
+	struct rvcm_parse out;
+
+	(void)state;
+	assert_null(rvcm_parse_message(bare_rts, sizeof(bare_rts), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_RTS);
+	assert_int_equal(out.length, 256);
+	assert_int_equal(out.n_rails, 0);
+
+	assert_null(rvcm_parse_message(ask, sizeof(ask), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_ASK);
+	assert_int_equal(out.op_id, 0x01000005);
+	assert_int_equal(out.length, 256);
+
+	assert_null(rvcm_parse_message(piece, sizeof(piece), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_PIECE);
+	assert_int_equal(out.op_id, 0x01000005);
+	assert_int_equal(out.length, 2);
+	assert_ptr_equal(out.payload, piece + 16);
 }
 
 /* From a newer peer. */
@@ -133,13 +171,15 @@ static void no_prefix_is_taken_for_the_whole(void **state)
 
 static void check_promises(const uint8_t *bytes, size_t n, const struct rvcm_parse *out)
 {
-	assert_in_range(out->op, RVCM_MESSAGE_EAGER, RVCM_MESSAGE_EAGER_ON);
+	assert_in_range(out->op, RVCM_MESSAGE_EAGER, RVCM_MESSAGE_PIECE);
 	assert_true((out->flags & ~3u) == 0);
-	if (out->op == RVCM_MESSAGE_EAGER)
+	if (out->op == RVCM_MESSAGE_ASK || out->op == RVCM_MESSAGE_PIECE)
+		assert_int_not_equal(out->length, 0);
+	if (out->op == RVCM_MESSAGE_EAGER || out->op == RVCM_MESSAGE_PIECE)
 		assert_true(out->payload >= bytes && out->payload + out->length == bytes + n);
 	if (out->op != RVCM_MESSAGE_RTS)
 		return;
-	assert_in_range(out->n_rails, 1, RVCM_CONN_DEVS_MAX);
+	assert_in_range(out->n_rails, 0, RVCM_CONN_DEVS_MAX);
 	assert_ptr_equal(out->rails + out->n_rails, bytes + n);
 	for (uint32_t i = 0; i < out->n_rails; i++)
 		assert_true(rvcm_le64_get(out->rails[i].address) <= UINT64_MAX - out->length);
@@ -179,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_read),
+		cmocka_unit_test(fields_of_copies_are_read),
 		cmocka_unit_test(an_unknown_status_is_general),
 		cmocka_unit_test(no_prefix_is_taken_for_the_whole),
 		cmocka_unit_test(mutations_keep_the_promises),

@@ -98,6 +98,12 @@ int rvcm_mr_get(struct rvcm_mr_domain *domain, void *addr, size_t length, uint32
  */
 int rvcm_mr_dev(struct rvcm_mr *mr, uint32_t dev, struct rvcm_dev_mr **dev_mr);
 
+/*
+ * Can these bytes, length of them and not none, be read by ourselves, or written? The pages are
+ * there afterwards. True too where the kernel cannot tell (before Linux 5.14).
+ */
+bool rvcm_reach(void *addr, size_t length, bool write);
+
 /* One more reference to it. */
 void rvcm_mr_ref(struct rvcm_mr *mr);
 

@@ -128,14 +128,20 @@ static void drop_queued(struct rvcm_peer *peer)
 	}
 }
 
-static bool has_injected(const struct rvcm_peer *peer)
+static bool any_injected(const struct rvcm_list *sends)
 {
 	struct rvcm_list *pos;
 
-	rvcm_list_for_each (pos, &peer->announced)
+	rvcm_list_for_each (pos, sends)
 		if (rvcm_container_of(pos, struct rvcm_send, node)->tx.flags & RVCM_EP_INJECT)
 			return true;
-	return !rvcm_list_empty(&peer->queued);
+	return false;
+}
+
+static bool has_injected(const struct rvcm_peer *peer)
+{
+	return !rvcm_list_empty(&peer->queued) || any_injected(&peer->announced) ||
+	       any_injected(&peer->asked);
 }
 
 /* Has all that the application believes sent, or received, been passed on? */

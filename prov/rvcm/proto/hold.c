@@ -106,7 +106,9 @@ int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 		return -ENOMEM;
 	if (!eager) {
 		held->op_id = msg->op_id;
-		held->rail = msg->rails[0];
+		held->has_rail = msg->n_rails != 0;
+		if (held->has_rail)
+			held->rail = msg->rails[0];
 	} else if (held->payload) {
 		memcpy(held->payload, msg->payload, (size_t)msg->length);
 	}

@@ -27,11 +27,9 @@ static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 static int register_piece(struct rvcm_send *send, struct rvcm_path_tail *tail)
 {
 	struct rvcm_peer *peer = send->tx.peer;
-	const struct rvcm_ep_iov *piece = send->tx.iov;
+	const struct rvcm_ep_iov *piece = rvcm_send_payload(send);
 	int rc;
 
-	while (piece->length == 0)
-		piece++;
 	rc = rvcm_mr_get(peer->ep->engine->mr, piece->addr, piece->length, 0, &send->mr);
 	if (rc)
 		return rc;
@@ -68,6 +66,8 @@ int rvcm_lend(struct rvcm_send *send)
 	rc = register_piece(send, &tail);
 	if (rc) {
 		rvcm_path_cancel(peer->path);
+		rvcm_mr_put(send->mr);
+		send->mr = NULL;
 		return rc == -EAGAIN ? -ENOMEM : rc;
 	}
 	memset(rvcm_put_header(buf, RVCM_MESSAGE_EAGER, tx->flags, 0, tx->tag, tx->data), 0, pad);

@@ -4,10 +4,12 @@
  * both). Little-endian, fixed-size, validated before use.
  *
  *   EAGER      hdr [data 8] [pad] payload      payload = the rest of the message
- *   RTS        hdr [data 8] rts rail...        the receiver reads, then sends FIN
+ *   RTS        hdr [data 8] rts [rail...]      the receiver reads or asks, then sends FIN
  *   FIN        hdr fin                         op_id is the RTS's
  *   EAGER_OFF  hdr                             receiver's budget is used up: send RTS only
  *   EAGER_ON   hdr                             eager again
+ *   ASK        hdr ask                         receiver: send that RTS's payload in PIECEs
+ *   PIECE      hdr payload                     the next bytes of the payload, at least 1
  */
 #ifndef RVCM_PROTO_MESSAGE_H
 #define RVCM_PROTO_MESSAGE_H
@@ -20,6 +22,8 @@ enum rvcm_message_op {
 	RVCM_MESSAGE_FIN = 3,
 	RVCM_MESSAGE_EAGER_OFF = 4,
 	RVCM_MESSAGE_EAGER_ON = 5,
+	RVCM_MESSAGE_ASK = 6,
+	RVCM_MESSAGE_PIECE = 7,
 };
 
 enum rvcm_message_flag {
@@ -32,7 +36,7 @@ struct rvcm_message_hdr {
 	uint8_t flags;
 	uint8_t pad; /* EAGER: bytes before the payload that say nothing; else 0 */
 	uint8_t reserved;
-	uint8_t op_id[4]; /* RTS, FIN: the sender's operation; else 0 */
+	uint8_t op_id[4]; /* RTS, FIN, ASK, PIECE: the sender's operation; else 0 */
 	uint8_t tag[8];   /* 0 unless TAGGED */
 };
 
@@ -44,7 +48,7 @@ _Static_assert(sizeof(struct rvcm_message_hdr) == 16, "message header");
 
 struct rvcm_message_rts {
 	uint8_t length[8];
-	uint8_t n_rails[2]; /* >= 1; rails of the sender on which the data can be read */
+	uint8_t n_rails[2]; /* of the sender, on which the data can be read; 0 = on none */
 	uint8_t reserved[6];
 };
 
@@ -73,5 +77,11 @@ struct rvcm_message_fin {
 };
 
 _Static_assert(sizeof(struct rvcm_message_fin) == 8, "rendezvous end");
+
+struct rvcm_message_ask {
+	uint8_t bytes[8]; /* how many, from the first on: 1 to the RTS's length */
+};
+
+_Static_assert(sizeof(struct rvcm_message_ask) == 8, "rendezvous in copies");
 
 #endif

@@ -61,7 +61,7 @@ static const char *parse_rts(const uint8_t *body, size_t n, struct rvcm_parse *o
 	out->rails = (const void *)(body + sizeof(*rts));
 	if (memcmp(rts->reserved, zero, sizeof(zero)) != 0)
 		return "RTS: reserved bits are set";
-	if (out->n_rails == 0 || out->n_rails > RVCM_CONN_DEVS_MAX)
+	if (out->n_rails > RVCM_CONN_DEVS_MAX)
 		return "RTS: bad number of rails";
 	if (n != sizeof(*rts) + out->n_rails * sizeof(*out->rails))
 		return "RTS: length does not fit its number of rails";
@@ -84,6 +84,23 @@ static const char *parse_fin(const uint8_t *body, size_t n, struct rvcm_parse *o
 	return NULL;
 }
 
+static const char *parse_ask(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	const struct rvcm_message_ask *ask = (const void *)body;
+
+	if (n != sizeof(*ask))
+		return "ASK: bad length";
+	out->length = rvcm_le64_get(ask->bytes);
+	return out->length ? NULL : "ASK: for nothing";
+}
+
+static const char *parse_piece(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	out->payload = body;
+	out->length = n;
+	return n ? NULL : "PIECE: empty";
+}
+
 static const char *parse_empty(const uint8_t *body, size_t n, struct rvcm_parse *out)
 {
 	(void)body;
@@ -99,6 +116,8 @@ static const struct op_rules rules[] = {
 	[RVCM_MESSAGE_FIN] = { 0, true, 0, parse_fin },
 	[RVCM_MESSAGE_EAGER_OFF] = { 0, false, 0, parse_empty },
 	[RVCM_MESSAGE_EAGER_ON] = { 0, false, 0, parse_empty },
+	[RVCM_MESSAGE_ASK] = { 0, true, 0, parse_ask },
+	[RVCM_MESSAGE_PIECE] = { 0, true, 0, parse_piece },
 };
 
 const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse *out)

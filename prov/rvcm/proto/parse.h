@@ -19,12 +19,13 @@ struct rvcm_parse {
 	enum rvcm_message_op op;
 	uint32_t flags; /* enum rvcm_message_flag */
 	uint32_t pad;
-	uint32_t op_id; /* RTS, FIN: not 0 */
+	uint32_t op_id; /* RTS, FIN, ASK, PIECE: not 0 */
 	uint32_t n_rails;
 	uint64_t tag;
-	uint64_t data;          /* the application's CQ data */
-	uint64_t length;        /* EAGER, RTS: of the payload; every rail's address + length fits */
-	const uint8_t *payload; /* EAGER */
+	uint64_t data;   /* the application's CQ data */
+	uint64_t length; /* EAGER, RTS, PIECE: of the payload; every rail's address + length fits;
+			  * ASK: bytes that are asked for; PIECE, ASK: not 0 */
+	const uint8_t *payload; /* EAGER, PIECE */
 	const struct rvcm_message_rail *rails;
 	enum rvcm_status status; /* FIN; GENERAL for a number not known here */
 };

@@ -30,9 +30,12 @@ int rvcm_peer_get(struct rvcm_ep *ep, const struct rvcm_addr *name, struct rvcm_
 		p->self = rvcm_addr_cmp(name, &ep->name) == 0;
 		rvcm_list_init(&p->queued);
 		rvcm_list_init(&p->announced);
+		rvcm_list_init(&p->asked);
 		rvcm_list_init(&p->lent);
 		rvcm_list_init(&p->delivering);
 		rvcm_list_init(&p->reading);
+		rvcm_list_init(&p->asking);
+		rvcm_list_init(&p->filling);
 		rvcm_list_init(&p->fins);
 		rvcm_list_init(&p->held);
 		rvcm_hash_insert(&ep->names, &p->by_name, rvcm_addr_hash(name, ep->engine->seed));
@@ -85,6 +88,16 @@ static bool flush_fins(struct rvcm_peer *peer)
 	return true;
 }
 
+static bool flush_asks(struct rvcm_peer *peer)
+{
+	struct rvcm_list *node;
+
+	while ((node = rvcm_list_first(&peer->asking)))
+		if (!rvcm_pieces_send_ask(rvcm_container_of(node, struct rvcm_recv, node)))
+			return false;
+	return true;
+}
+
 /* Say EAGER_OFF or EAGER_ON if that is news. No reason to connect: a fresh conn begins with on. */
 static bool flush_budget(struct rvcm_peer *peer)
 {
@@ -103,11 +116,17 @@ static bool flush_budget(struct rvcm_peer *peer)
 	return true;
 }
 
+/* Copies of messages may have a long way to go, and so may the queue: a message of each in turn. */
 static bool flush_queued(struct rvcm_peer *peer)
 {
-	while (!rvcm_list_empty(&peer->queued))
-		if (!rvcm_send_next(peer))
+	while (!rvcm_list_empty(&peer->queued) || !rvcm_list_empty(&peer->asked)) {
+		bool piece = !rvcm_list_empty(&peer->asked) &&
+			     (peer->piece_next || rvcm_list_empty(&peer->queued));
+
+		if (!(piece ? rvcm_pieces_send(peer) : rvcm_send_next(peer)))
 			return false;
+		peer->piece_next = !piece;
+	}
 	return true;
 }
 
@@ -115,7 +134,8 @@ void rvcm_peer_flush(struct rvcm_peer *peer)
 {
 	if (!peer->path)
 		return;
-	peer->waiting = !flush_fins(peer) || !flush_budget(peer) || !flush_queued(peer);
+	peer->waiting = !flush_fins(peer) || !flush_asks(peer) || !flush_budget(peer) ||
+			!flush_queued(peer);
 }
 
 /* -- the end ------------------------------------------------------------------------------ */
@@ -128,18 +148,34 @@ static void end_sends(struct rvcm_list *sends, const struct rvcm_why *why)
 		rvcm_send_end(rvcm_container_of(node, struct rvcm_send, node), why);
 }
 
-static void end_reading(struct rvcm_peer *peer, const struct rvcm_why *why)
+/* Receives that have matched an announcement, and are not through with it. */
+static void end_fetches(struct rvcm_ep *ep, struct rvcm_list *recvs, const struct rvcm_why *why)
 {
 	struct rvcm_list *node;
 
-	while ((node = rvcm_list_pop(&peer->reading))) {
+	while ((node = rvcm_list_pop(recvs))) {
 		struct rvcm_recv *recv = rvcm_container_of(node, struct rvcm_recv, node);
 
-		/* conn.h: read_done comes before down. */
-		assert(recv->reads == 0);
 		rvcm_rndv_release(recv);
-		rvcm_recv_end(peer->ep, recv, why);
+		rvcm_recv_end(ep, recv, why);
 	}
+}
+
+static bool any_read(const struct rvcm_peer *peer)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &peer->reading)
+		if (rvcm_container_of(pos, struct rvcm_recv, node)->reads)
+			return true;
+	return false;
+}
+
+static void end_fetching(struct rvcm_peer *peer, const struct rvcm_why *why)
+{
+	end_fetches(peer->ep, &peer->reading, why);
+	end_fetches(peer->ep, &peer->asking, why);
+	end_fetches(peer->ep, &peer->filling, why);
 }
 
 static void end_placing(struct rvcm_peer *peer, const struct rvcm_why *why)
@@ -200,6 +236,7 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 		.text = cause->text,
 	};
 
+	assert(!any_read(peer)); /* conn.h: read_done comes before down */
 	peer->was_down = true;
 	peer->waiting = false;
 	peer->eager_off = false;
@@ -207,10 +244,11 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	peer->long_sent = false;
 	end_sends(&peer->delivering, &why);
 	end_sends(&peer->lent, &why);
+	end_sends(&peer->asked, &why);
 	end_sends(&peer->announced, &why);
 	end_sends(&peer->queued, &why);
 	end_placing(peer, &why);
-	end_reading(peer, &why);
+	end_fetching(peer, &why);
 	end_fins(peer);
 	drop_announcements(peer);
 	rvcm_peek_down(peer, cause->status);
@@ -228,15 +266,11 @@ void rvcm_peer_free(struct rvcm_peer *peer)
 
 	end_sends(&peer->delivering, &why);
 	end_sends(&peer->lent, &why);
+	end_sends(&peer->asked, &why);
 	end_sends(&peer->announced, &why);
 	end_sends(&peer->queued, &why);
 	end_placing(peer, &why);
-	while ((pos = rvcm_list_pop(&peer->reading))) {
-		struct rvcm_recv *recv = rvcm_container_of(pos, struct rvcm_recv, node);
-
-		rvcm_rndv_release(recv);
-		rvcm_recv_end(ep, recv, &why);
-	}
+	end_fetching(peer, &why);
 	end_fins(peer);
 	rvcm_list_for_each_safe (pos, tmp, &peer->held) {
 		struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);

@@ -124,6 +124,8 @@ struct rvcm_ep_stats {
 	uint64_t tx_eager;
 	uint64_t tx_lent; /* of tx_eager: not copied */
 	uint64_t tx_rndv;
+	uint64_t tx_copied; /* of tx_rndv: in copies, see pieces.c */
+	uint64_t rx_copied; /* asked for in copies */
 	uint64_t rx_placed; /* eager ones that were not copied */
 	uint64_t rx_unexpected;
 	uint64_t self_msgs;

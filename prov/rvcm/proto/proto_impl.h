@@ -14,16 +14,20 @@
  *
  *   send   peer.queued     waits for credit; nothing of it has left
  *          peer.announced  its RTS has left; its FIN is awaited; it has an id
+ *          peer.asked      the same, but it goes in copies, some of which have not left
  *          peer.lent       has been given to conn, which sends from its memory
  *          peer.delivering it has left; that the peer has accepted it is awaited
  *          (none)          to ourselves, waiting for its receive; a held message points at it
  *   recv   (match)         posted
  *          peer.placing    matched the beginning of an eager message; its rest is coming
  *          peer.reading    matched an RTS; reads of it may be in flight
+ *          peer.asking     matched an RTS, and wants copies; its ASK waits for credit
+ *          peer.filling    has asked; copies of it are coming, of the first one first
  *          peer.fins       read, or given up; its FIN waits for credit
  *
  * Each peer has one FIFO: while anything waits for credit (peer.waiting), everything queues; what
- * is control (FIN, EAGER_OFF and _ON) goes before what is queued, since it frees the other side.
+ * is control (FIN, ASK, EAGER_OFF and _ON) goes before what is queued, since it frees the other
+ * side, or sets it to work. What is queued and what goes in copies take turns.
  */
 #ifndef RVCM_PROTO_PROTO_IMPL_H
 #define RVCM_PROTO_PROTO_IMPL_H
@@ -54,6 +58,7 @@ struct rvcm_engine {
 	size_t unexpected_max;  /* bytes held per peer */
 	size_t unexpected_hard; /* that a peer which keeps the rules cannot exceed */
 	uint32_t announced_max; /* the same of announcements: RVCM_MESSAGE_ANNOUNCED_MAX */
+	uint64_t unregistered;  /* messages whose memory could not be registered */
 	struct rvcm_store store;
 	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
 	struct rvcm_conn_cause deaf;              /* deaf.c: status OK = it is not */
@@ -111,10 +116,14 @@ struct rvcm_peer {
 	uint32_t long_mark;
 	struct rvcm_list queued;
 	struct rvcm_list announced;
+	struct rvcm_list asked; /* in the order of their ASKs */
+	bool piece_next;        /* it is the turn of asked, not of queued */
 	struct rvcm_list lent;
 	struct rvcm_list delivering; /* oldest first */
 	struct rvcm_recv *placing;   /* or NULL */
 	struct rvcm_list reading;
+	struct rvcm_list asking;
+	struct rvcm_list filling; /* in the order of their ASKs */
 	struct rvcm_list fins;
 	struct rvcm_list held; /* by held.of_peer */
 	size_t held_bytes;     /* counting each one's own size */
@@ -128,7 +137,9 @@ struct rvcm_send {
 	size_t length;
 	void *copy;         /* of the payload, ours; then iov is it */
 	struct rvcm_mr *mr; /* announced, lent */
-	uint32_t id;        /* announced; else 0 */
+	uint32_t id;        /* announced, asked; else 0 */
+	size_t asked;       /* bytes to be sent in copies; 0 = it is not asked for */
+	size_t given;       /* of these */
 	bool parted;        /* takes no part of tx_max any more */
 	uint32_t mark;      /* delivering: see rvcm_path_confirm */
 };
@@ -161,6 +172,7 @@ struct rvcm_recv {
 	/* Rendezvous. */
 	uint32_t op_id; /* the peer's */
 	uint32_t reads; /* in flight */
+	size_t placed;  /* filling: bytes that have come */
 	enum rvcm_status status;
 	int err;
 	struct rvcm_mr *mrs[RVCM_EP_IOV_MAX];
@@ -190,6 +202,7 @@ struct rvcm_held {
 	uint8_t *payload; /* EAGER; NULL if length is 0 */
 	uint32_t op_id;   /* RTS */
 	struct rvcm_message_rail rail;
+	bool has_rail;
 	struct rvcm_send *send; /* SELF */
 	const void *claimant;   /* claimed: the op_context */
 	enum rvcm_status lost;  /* LOST */
@@ -208,6 +221,22 @@ static inline struct rvcm_recv *rvcm_recv_of(struct rvcm_match_recv *match)
 static inline struct rvcm_held *rvcm_held_of(struct rvcm_match_msg *match)
 {
 	return rvcm_container_of(match, struct rvcm_held, match);
+}
+
+/* The payload of one that is announced or lent, which is one piece and not empty. */
+static inline const struct rvcm_ep_iov *rvcm_send_payload(const struct rvcm_send *send)
+{
+	const struct rvcm_ep_iov *piece = send->tx.iov;
+
+	while (piece->length == 0)
+		piece++;
+	return piece;
+}
+
+/* The bytes that the receive gets of the message that it is bound to. */
+static inline size_t rvcm_recv_fit(const struct rvcm_recv *recv)
+{
+	return recv->length < recv->room ? (size_t)recv->length : recv->room;
 }
 
 /* Why an operation failed: err and text as in struct rvcm_ep_comp. */
@@ -353,8 +382,10 @@ static inline bool rvcm_ep_is_deaf(const struct rvcm_ep *ep)
 int rvcm_rndv_announce(struct rvcm_send *send);
 /* A FIN came. Returns NULL, or what is wrong with it. */
 const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg);
-/* Fetch the message that recv is bound to. */
-void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail);
+/* Fetch the message that recv is bound to; rail NULL: there is nothing to read. */
+void rvcm_rndv_fetch(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail);
+/* Nothing of recv is in flight: it has ended one way or the other, and is over with its FIN. */
+void rvcm_rndv_finish(struct rvcm_recv *recv);
 void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status);
 /* Send recv's FIN and end it. False: no credit. */
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv);
@@ -362,6 +393,26 @@ bool rvcm_rndv_send_fin(struct rvcm_recv *recv);
 void rvcm_rndv_end(struct rvcm_recv *recv);
 /* Drop recv's registrations. */
 void rvcm_rndv_release(struct rvcm_recv *recv);
+
+/* -- pieces.c -- */
+
+/*
+ * The payload could not be registered, for that reason (positive errno): have it go in copies.
+ * -EFAULT: it cannot be read.
+ */
+int rvcm_pieces_offer(struct rvcm_send *send, int err);
+/* An ASK came, or a PIECE. Returns NULL, or what is wrong with it. */
+const char *rvcm_pieces_asked(struct rvcm_peer *peer, const struct rvcm_parse *msg);
+const char *rvcm_pieces_take(struct rvcm_peer *peer, const struct rvcm_parse *msg);
+/* Send the next piece of the first of asked. False: no credit. */
+bool rvcm_pieces_send(struct rvcm_peer *peer);
+/*
+ * Fetch recv's message in copies, because its memory could not be registered for that reason, or
+ * because there is nothing to read (0). -EFAULT: it cannot be written to.
+ */
+int rvcm_pieces_ask(struct rvcm_recv *recv, int err);
+/* Send recv's ASK. False: no credit. */
+bool rvcm_pieces_send_ask(struct rvcm_recv *recv);
 
 /* -- lend.c -- */
 

@@ -117,7 +117,7 @@ void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
 		place(ep, recv, held->payload);
 		break;
 	case RVCM_HELD_RTS:
-		rvcm_rndv_read(recv, held->op_id, &held->rail);
+		rvcm_rndv_fetch(recv, held->op_id, held->has_rail ? &held->rail : NULL);
 		break;
 	case RVCM_HELD_SELF:
 		rvcm_self_take(recv, held->send);
@@ -213,7 +213,7 @@ static const char *give(struct rvcm_peer *peer, const struct rvcm_parse *msg,
 	if (msg->op == RVCM_MESSAGE_EAGER)
 		place(ep, recv, msg->payload);
 	else
-		rvcm_rndv_read(recv, msg->op_id, &msg->rails[0]);
+		rvcm_rndv_fetch(recv, msg->op_id, msg->n_rails ? &msg->rails[0] : NULL);
 	return NULL;
 }
 
@@ -243,9 +243,10 @@ static const char *eager_on(struct rvcm_peer *peer, const struct rvcm_parse *msg
 }
 
 static const char *(*const handlers[])(struct rvcm_peer *, const struct rvcm_parse *) = {
-	[RVCM_MESSAGE_EAGER] = arrived,     [RVCM_MESSAGE_RTS] = arrived,
-	[RVCM_MESSAGE_FIN] = rvcm_rndv_fin, [RVCM_MESSAGE_EAGER_OFF] = eager_off,
-	[RVCM_MESSAGE_EAGER_ON] = eager_on,
+	[RVCM_MESSAGE_EAGER] = arrived,          [RVCM_MESSAGE_RTS] = arrived,
+	[RVCM_MESSAGE_FIN] = rvcm_rndv_fin,      [RVCM_MESSAGE_EAGER_OFF] = eager_off,
+	[RVCM_MESSAGE_EAGER_ON] = eager_on,      [RVCM_MESSAGE_ASK] = rvcm_pieces_asked,
+	[RVCM_MESSAGE_PIECE] = rvcm_pieces_take,
 };
 
 static void refuse(struct rvcm_peer *peer, const char *why)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rendezvous: the sender announces (RTS), the receiver fetches with RDMA reads when a receive has
- * matched, and says so (FIN).
+ * matched, and says so (FIN). What cannot be registered on either side is fetched in copies, which
+ * is pieces.c's.
  *
  *   sender    queued -> announced (memory registered, id taken) -> FIN or down -> ended
  *   receiver  posted -> reading (one read per piece of the receive) -> on fins -> FIN sent,
@@ -21,20 +22,10 @@
 
 /* -- the sender --------------------------------------------------------------------------- */
 
-/* The payload, which is one piece and not empty. */
-static const struct rvcm_ep_iov *payload(const struct rvcm_send *send)
-{
-	const struct rvcm_ep_iov *piece = send->tx.iov;
-
-	while (piece->length == 0)
-		piece++;
-	return piece;
-}
-
 /* Let the peer read the payload on our device dev. */
 static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
 {
-	const struct rvcm_ep_iov *piece = payload(send);
+	const struct rvcm_ep_iov *piece = rvcm_send_payload(send);
 	int rc;
 
 	rc = rvcm_mr_get(send->tx.peer->ep->engine->mr, piece->addr, piece->length,
@@ -42,36 +33,44 @@ static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_
 	return rc ? rc : rvcm_mr_dev(send->mr, dev, dev_mr);
 }
 
-/* There is nothing to read of an empty one: *dev_mr stays NULL. It gets an id like any other. */
+/*
+ * There is nothing to read of an empty one, or of one that cannot be registered: *dev_mr stays
+ * NULL. It gets an id like any other.
+ */
 static int expose(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
 {
 	struct rvcm_ep *ep = send->tx.peer->ep;
 	int rc = send->length ? expose_payload(send, dev, dev_mr) : 0;
 
 	if (rc)
+		rc = rvcm_pieces_offer(send, -rc);
+	if (rc)
 		return rc;
 	/* -ENOSPC and -ENOMEM are the same to the application. */
 	return rvcm_idmap_alloc(&ep->ids, send, &send->id) ? -ENOMEM : 0;
 }
 
-static void put_rts(uint8_t *buf, const struct rvcm_send *send, const struct rvcm_dev_mr *dev_mr,
-		    uint16_t dev)
+/* Where it can be read, if it can be. */
+static void put_rail(struct rvcm_message_rail *rail, const struct rvcm_send *send,
+		     const struct rvcm_dev_mr *dev_mr, uint16_t dev)
+{
+	memset(rail, 0, sizeof(*rail));
+	rvcm_le16_put(rail->rail, dev);
+	/* What is registered may begin before it. */
+	rvcm_le64_put(rail->address, (uintptr_t)rvcm_send_payload(send)->addr);
+	rvcm_le32_put(rail->rkey, dev_mr->rkey);
+}
+
+static struct rvcm_message_rail *put_rts(uint8_t *buf, const struct rvcm_send *send, bool has_rail)
 {
 	struct rvcm_message_rts *rts;
-	struct rvcm_message_rail *rail;
 
 	rts = (void *)rvcm_put_header(buf, RVCM_MESSAGE_RTS, send->tx.flags, send->id, send->tx.tag,
 				      send->tx.data);
-	rail = (void *)(rts + 1);
-	memset(rts, 0, sizeof(*rts) + sizeof(*rail));
+	memset(rts, 0, sizeof(*rts));
 	rvcm_le64_put(rts->length, send->length);
-	rvcm_le16_put(rts->n_rails, 1);
-	rvcm_le16_put(rail->rail, dev);
-	if (!dev_mr)
-		return;
-	/* What is registered may begin before it. */
-	rvcm_le64_put(rail->address, (uintptr_t)payload(send)->addr);
-	rvcm_le32_put(rail->rkey, dev_mr->rkey);
+	rvcm_le16_put(rts->n_rails, has_rail);
+	return (void *)(rts + 1);
 }
 
 int rvcm_rndv_announce(struct rvcm_send *send)
@@ -80,6 +79,7 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts) +
 		       sizeof(struct rvcm_message_rail);
 	struct rvcm_dev_mr *dev_mr = NULL;
+	struct rvcm_message_rail *rail;
 	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
 	int rc;
 
@@ -88,13 +88,17 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	rc = expose(send, peer->path->dev, &dev_mr);
 	if (rc) {
 		rvcm_path_cancel(peer->path);
-		return rc == -EAGAIN ? -ENOMEM : rc;
+		return rc;
 	}
-	put_rts(buf, send, dev_mr, peer->path->dev);
+	rail = put_rts(buf, send, dev_mr != NULL);
+	if (dev_mr)
+		put_rail(rail, send, dev_mr, peer->path->dev);
+	else
+		bytes -= sizeof(*rail);
 	rvcm_path_commit(peer->path, bytes, RVCM_PATH_SOON);
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->announced, &send->node);
-	peer->path->exposed = true;
+	peer->path->exposed |= dev_mr != NULL;
 	rvcm_send_part(send);
 	rvcm_stat_inc(&peer->ep->stats.tx_rndv);
 	return 0;
@@ -110,6 +114,8 @@ const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 		return NULL;
 	if (!send || send->tx.peer != peer)
 		return "FIN for an operation that is not announced";
+	if (send->given < send->asked)
+		return "FIN for what has not been given yet";
 	if (msg->status == RVCM_STATUS_OK || msg->status == RVCM_STATUS_TRUNCATED) {
 		rvcm_stat_inc(&peer->ep->stats.tx_msgs);
 		rvcm_stat_add(&peer->ep->stats.tx_bytes, send->length);
@@ -133,8 +139,7 @@ void rvcm_rndv_release(struct rvcm_recv *recv)
 	}
 }
 
-/* No read is in flight: the receive has ended one way or the other, and is over with its FIN. */
-static void finish(struct rvcm_recv *recv)
+void rvcm_rndv_finish(struct rvcm_recv *recv)
 {
 	struct rvcm_peer *peer = recv->peer;
 
@@ -143,6 +148,42 @@ static void finish(struct rvcm_recv *recv)
 	rvcm_list_add_tail(&peer->fins, &recv->node);
 	if (!peer->waiting)
 		rvcm_peer_flush(peer);
+}
+
+/* So much of what is left goes into piece i. */
+static size_t piece_bytes(const struct rvcm_recv *recv, uint32_t i, size_t rest)
+{
+	size_t room = recv->iov[i].length;
+
+	return rest < room ? rest : room;
+}
+
+static int register_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes)
+{
+	struct rvcm_peer *peer = recv->peer;
+	struct rvcm_dev_mr *dev_mr;
+	int rc = rvcm_mr_get(peer->ep->engine->mr, recv->iov[i].addr, bytes,
+			     RVCM_DEV_ACCESS_LOCAL_WRITE, &recv->mrs[i]);
+
+	return rc ? rc : rvcm_mr_dev(recv->mrs[i], peer->path->read_dev, &dev_mr);
+}
+
+/* All of it or nothing: what is being read cannot be asked for in another way. */
+static int register_pieces(struct rvcm_recv *recv)
+{
+	size_t rest = rvcm_recv_fit(recv);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < recv->n_iov && rest && !rc; i++) {
+		size_t bytes = piece_bytes(recv, i, rest);
+
+		if (bytes)
+			rc = register_piece(recv, i, bytes);
+		rest -= bytes;
+	}
+	if (rc)
+		rvcm_rndv_release(recv);
+	return rc;
 }
 
 static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t raddr,
@@ -156,11 +197,8 @@ static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t
 		.rkey = rkey,
 		.cookie = recv,
 	};
-	int rc = rvcm_mr_get(peer->ep->engine->mr, read.addr, bytes, RVCM_DEV_ACCESS_LOCAL_WRITE,
-			     &recv->mrs[i]);
+	int rc = rvcm_mr_dev(recv->mrs[i], peer->path->read_dev, &read.mr);
 
-	if (!rc)
-		rc = rvcm_mr_dev(recv->mrs[i], peer->path->read_dev, &read.mr);
 	if (!rc)
 		rc = rvcm_path_read(peer->path, &read);
 	if (!rc)
@@ -172,12 +210,11 @@ static int read_pieces(struct rvcm_recv *recv, const struct rvcm_message_rail *r
 {
 	uint64_t raddr = rvcm_le64_get(rail->address);
 	uint32_t rkey = rvcm_le32_get(rail->rkey);
-	uint64_t rest = recv->length;
+	size_t rest = rvcm_recv_fit(recv);
 	int rc = 0;
 
 	for (uint32_t i = 0; i < recv->n_iov && rest && !rc; i++) {
-		size_t room = recv->iov[i].length;
-		size_t bytes = rest < room ? (size_t)rest : room;
+		size_t bytes = piece_bytes(recv, i, rest);
 
 		if (bytes)
 			rc = read_piece(recv, i, bytes, raddr, rkey);
@@ -187,9 +224,25 @@ static int read_pieces(struct rvcm_recv *recv, const struct rvcm_message_rail *r
 	return rc;
 }
 
-void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail)
+/* Begin to read, or ask for copies. False: neither can be, or need be; *rc says why. */
+static bool begin(struct rvcm_recv *recv, const struct rvcm_message_rail *rail, int *rc)
 {
-	int rc;
+	if (rvcm_recv_fit(recv) == 0)
+		return false;
+	if (rail)
+		*rc = register_pieces(recv);
+	if (*rc || !rail) {
+		*rc = rvcm_pieces_ask(recv, -*rc);
+		return *rc == 0;
+	}
+	*rc = read_pieces(recv, rail);
+	return recv->reads != 0;
+}
+
+void rvcm_rndv_fetch(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail)
+{
+	bool begun;
+	int rc = 0;
 
 	recv->op_id = op_id;
 	recv->reads = 0;
@@ -197,13 +250,13 @@ void rvcm_rndv_read(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_me
 	recv->err = 0;
 	memset(recv->mrs, 0, sizeof(recv->mrs));
 	rvcm_list_add_tail(&recv->peer->reading, &recv->node);
-	rc = read_pieces(recv, rail);
+	begun = begin(recv, rail, &rc);
 	if (rc) {
 		recv->status = rc == -ENOTCONN ? RVCM_STATUS_FLUSHED : rvcm_status_from_errno(-rc);
 		recv->err = -rc;
 	}
-	if (recv->reads == 0 && recv->status != RVCM_STATUS_FLUSHED)
-		finish(recv);
+	if (!begun && recv->status != RVCM_STATUS_FLUSHED)
+		rvcm_rndv_finish(recv);
 }
 
 /*
@@ -224,7 +277,7 @@ void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
 	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path ||
 		      (status != RVCM_STATUS_OK && !path->up);
 	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
-		finish(recv);
+		rvcm_rndv_finish(recv);
 }
 
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv)

@@ -29,7 +29,8 @@ static bool long_under_way(struct rvcm_peer *peer)
 {
 	if (peer->long_sent && rvcm_path_accepted(peer->path, peer->long_mark))
 		peer->long_sent = false;
-	return peer->long_sent || !rvcm_list_empty(&peer->announced);
+	return peer->long_sent || !rvcm_list_empty(&peer->announced) ||
+	       !rvcm_list_empty(&peer->asked);
 }
 
 /*
@@ -143,6 +144,8 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 	send->copy = NULL;
 	send->mr = NULL;
 	send->id = 0;
+	send->asked = 0;
+	send->given = 0;
 	send->parted = false;
 	return send;
 }
@@ -236,17 +239,20 @@ static inline bool may_lend(const struct rvcm_ep_tx *tx, size_t length)
 	       rvcm_iov_pieces(tx->iov, tx->n_iov) == 1;
 }
 
-static int lend(struct rvcm_send *send)
+/* What cannot be lent, for it cannot be registered, is announced: that has an answer. */
+static bool lend(struct rvcm_send *send)
 {
 	struct rvcm_peer *peer = send->tx.peer;
 	size_t length = send->length;
 	int rc = rvcm_lend(send);
 
+	if (rc == -EAGAIN)
+		return false;
 	if (rc)
-		return rc;
+		return announce(send, false);
 	note_long(peer, length);
 	rvcm_send_count(peer->ep, length);
-	return 0;
+	return true;
 }
 
 /* It has left; now the peer is to say that it has it. */
@@ -267,7 +273,7 @@ bool rvcm_send_next(struct rvcm_peer *peer)
 	if (how != RVCM_CHOOSE_EAGER)
 		return announce(send, how == RVCM_CHOOSE_RNDV_COPY);
 	if (may_lend(&send->tx, send->length))
-		return started(send, lend(send), "the memory cannot be sent from");
+		return lend(send);
 	if (!send_eager(&send->tx, send->length))
 		return false;
 	if (send->tx.flags & RVCM_EP_DELIVERED)
