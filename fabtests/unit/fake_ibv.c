@@ -538,7 +538,7 @@ static void open_dev(struct rvcm_verbs_dev *dev)
 	rvcm_list_init(&dev->pools);
 	rvcm_list_init(&dev->srqs);
 	rvcm_list_init(&dev->cqs);
-	rvcm_timer_queue_init(&dev->timers);
+	rvcm_timer_queue_init(&dev->alarm.timers);
 	rvcm_hash_init(&dev->by_number, same_number, 1);
 	rvcm_lock_init(&dev->lock, true);
 }
@@ -561,7 +561,7 @@ void fake_ibv_open(void)
 
 void fake_ibv_close(void)
 {
-	rvcm_timer_queue_fini(&fake_ibv.dev.timers);
+	rvcm_timer_queue_fini(&fake_ibv.dev.alarm.timers);
 	rvcm_hash_fini(&fake_ibv.dev.by_number);
 	rvcm_lock_fini(&fake_ibv.dev.lock);
 	assert_int_equal(fake_ibv.n_made, 0);

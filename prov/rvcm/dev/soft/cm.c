@@ -8,10 +8,8 @@
  */
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "dev/soft/soft_impl.h"
 
 #define CM_ROUNDS_MAX 256
@@ -45,44 +43,11 @@ void rvcm_soft_cm_unwatch(struct rvcm_soft_dev *dev, int fd)
 		(void)epoll_ctl(dev->cm_epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* Have the timerfd expire with the earliest timer. */
-static void cm_arm(struct rvcm_soft_dev *dev)
-{
-	uint64_t next = rvcm_timer_next(&dev->timers);
-	struct itimerspec when = { 0 };
-
-	if (next == dev->timer_armed_ns)
-		return;
-	if (next != RVCM_TIMER_NEVER) {
-		when.it_value.tv_sec = (time_t)(next / RVCM_CLOCK_NS_PER_S);
-		when.it_value.tv_nsec = (long)(next % RVCM_CLOCK_NS_PER_S);
-	}
-	(void)timerfd_settime(dev->timer_src.fd, TFD_TIMER_ABSTIME, &when, NULL);
-	dev->timer_armed_ns = next;
-}
-
-void rvcm_soft_cm_timer(struct rvcm_soft_dev *dev, struct rvcm_timer *timer, uint64_t after_ms)
-{
-	rvcm_timer_set(&dev->timers, timer, rvcm_clock_ns() + after_ms * RVCM_CLOCK_NS_PER_MS);
-	cm_arm(dev);
-}
-
-static void cm_timers_due(struct rvcm_soft_dev *dev)
-{
-	uint64_t count;
-	ssize_t rc = read(dev->timer_src.fd, &count, sizeof(count));
-
-	(void)rc; /* expired or not, the queue knows */
-	dev->timer_armed_ns = RVCM_TIMER_NEVER;
-	rvcm_timer_run(&dev->timers, rvcm_clock_ns());
-	cm_arm(dev);
-}
-
 static void cm_dispatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src)
 {
 	switch (src->kind) {
 	case RVCM_SOFT_SRC_TIMER:
-		cm_timers_due(dev);
+		rvcm_alarm_run(&dev->alarm);
 		break;
 	case RVCM_SOFT_SRC_MAIL: /* the next look at the list finds it */
 		break;

@@ -14,11 +14,11 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "base/alarm.h"
+#include "base/complain.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/ring.h"
-#include "base/throttle.h"
-#include "base/timer.h"
 #include "dev/dev.h"
 #include "dev/soft/fsm.h"
 #include "dev/soft/key.h"
@@ -101,8 +101,7 @@ struct rvcm_soft_dev {
 	int cm_epfd;
 	struct rvcm_soft_src timer_src;
 	struct rvcm_soft_src mail_src; /* an eventfd: events is not empty */
-	struct rvcm_timer_queue timers;
-	uint64_t timer_armed_ns;   /* what the timerfd is set to */
+	struct rvcm_alarm alarm;
 	struct rvcm_list standing; /* connections: struct rvcm_soft_qp */
 	struct rvcm_timer silence;
 	struct rvcm_list listeners;
@@ -127,11 +126,6 @@ static inline struct rvcm_soft_dev *rvcm_soft_dev_of(struct rvcm_dev *dev)
 {
 	return (struct rvcm_soft_dev *)dev;
 }
-
-/* -- complaints (complain.c): control ------------------------------------------------------- */
-
-void rvcm_soft_complain(struct rvcm_soft_dev *dev, enum rvcm_soft_complaint what, const char *fmt,
-			...) __attribute__((format(printf, 3, 4)));
 
 /* -- interface addresses (ifaddr.c) --------------------------------------------------------- */
 
@@ -287,7 +281,6 @@ void rvcm_soft_cm_rewatch(struct rvcm_soft_dev *dev, struct rvcm_soft_src *src, 
  * when we close ours, and would be reported for ever. -1, and one that nobody watches, are allowed.
  */
 void rvcm_soft_cm_unwatch(struct rvcm_soft_dev *dev, int fd);
-void rvcm_soft_cm_timer(struct rvcm_soft_dev *dev, struct rvcm_timer *timer, uint64_t after_ms);
 
 int rvcm_soft_listen_open(struct rvcm_dev *dev, struct rvcm_addr *addr, int backlog, void *ctx,
 			  struct rvcm_dev_listener **listener);

@@ -59,7 +59,7 @@ static const struct {
 
 static void dial_hang_up(struct rvcm_soft_qp *qp)
 {
-	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
+	rvcm_timer_cancel(&qp->dev->alarm.timers, &qp->timer);
 	rvcm_soft_cm_unwatch(qp->dev, qp->fd);
 	rvcm_soft_sock_close(qp->fd, false);
 	qp->fd = -1;
@@ -72,8 +72,8 @@ static void dial_starve(struct rvcm_soft_dev *dev, int err)
 {
 	char text[RVCM_LIMIT_TEXT_MAX];
 
-	rvcm_soft_complain(dev, RVCM_SOFT_COMPLAINT_CONNECT, "cannot connect for now: %s",
-			   rvcm_limit_text(err, text));
+	rvcm_complain(&dev->complaints[RVCM_SOFT_COMPLAINT_CONNECT], dev->base.attr.name,
+		      "cannot connect for now: %s", rvcm_limit_text(err, text));
 }
 
 /* err: positive. */
@@ -167,7 +167,7 @@ int rvcm_soft_dial_connect(struct rvcm_dev_qp *base, const struct rvcm_addr *pee
 		return 0;
 	}
 	rvcm_soft_event_note(qp, RVCM_SOFT_NOTE_ADDR);
-	rvcm_soft_cm_timer(dev, &qp->timer, dev->tun.connect_timeout_ms);
+	rvcm_alarm_set(&dev->alarm, &qp->timer, dev->tun.connect_timeout_ms);
 	return 0;
 }
 
@@ -236,7 +236,7 @@ static void dial_reply(struct rvcm_soft_qp *qp)
 	}
 	rvcm_soft_shake_request(&qp->dev->tun, &own);
 	rvcm_soft_shake_agree(&own, &reply, marked, &qp->dev->tun, &link);
-	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
+	rvcm_timer_cancel(&qp->dev->alarm.timers, &qp->timer);
 	rvcm_soft_cm_unwatch(qp->dev, qp->fd);
 	rc = rvcm_soft_shake_begin(qp->fd, &link);
 	if (link.term)
@@ -290,7 +290,7 @@ static void dial_hung_up(struct rvcm_soft_qp *qp)
 		end.err = errno;
 	if (end.err)
 		end.status = rvcm_soft_qp_lost_status(end.err);
-	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
+	rvcm_timer_cancel(&qp->dev->alarm.timers, &qp->timer);
 	(void)rvcm_soft_qp_step(qp, end.err ? RVCM_SOFT_FSM_LOST : RVCM_SOFT_FSM_PEER_CLOSED, &end);
 	(void)shutdown(qp->fd, SHUT_WR);
 }

@@ -26,7 +26,7 @@ static void linger_end(struct straggler *straggler)
 {
 	struct rvcm_soft_dev *dev = straggler->dev;
 
-	rvcm_timer_cancel(&dev->timers, &straggler->timer);
+	rvcm_timer_cancel(&dev->alarm.timers, &straggler->timer);
 	rvcm_list_del(&straggler->node);
 	dev->n_lingering--;
 	rvcm_soft_cm_unwatch(dev, straggler->src.fd);
@@ -57,7 +57,7 @@ static int linger_begin(struct rvcm_soft_dev *dev, int fd)
 		return rc;
 	}
 	rvcm_timer_init(&straggler->timer, linger_timeout);
-	rvcm_soft_cm_timer(dev, &straggler->timer, dev->tun.linger_ms);
+	rvcm_alarm_set(&dev->alarm, &straggler->timer, dev->tun.linger_ms);
 	rvcm_list_add_tail(&dev->lingering, &straggler->node);
 	if (++dev->n_lingering > LINGER_MAX)
 		linger_end(

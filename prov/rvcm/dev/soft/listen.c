@@ -97,7 +97,7 @@ void rvcm_soft_listen_close(struct rvcm_dev_listener *listener)
 		if (req->listener == listener)
 			rvcm_soft_listen_req_free(req);
 	}
-	rvcm_timer_cancel(&dev->timers, &listener->retry);
+	rvcm_timer_cancel(&dev->alarm.timers, &listener->retry);
 	rvcm_list_del(&listener->node);
 	rvcm_soft_cm_unwatch(dev, listener->src.fd);
 	close(listener->src.fd);
@@ -109,7 +109,7 @@ void rvcm_soft_listen_req_free(struct rvcm_dev_req *req)
 	struct rvcm_soft_dev *dev = req->dev;
 
 	rvcm_soft_event_forget(dev, &req->note);
-	rvcm_timer_cancel(&dev->timers, &req->timer);
+	rvcm_timer_cancel(&dev->alarm.timers, &req->timer);
 	rvcm_list_del(&req->node);
 	dev->n_reqs--;
 	rvcm_soft_cm_unwatch(dev, req->src.fd);
@@ -123,10 +123,10 @@ static void listen_req_timeout(struct rvcm_timer *timer, uint64_t now_ns)
 	char name[RVCM_ADDR_STRLEN];
 
 	(void)now_ns;
-	rvcm_soft_complain(req->dev, RVCM_SOFT_COMPLAINT_STRANGER,
-			   "%s connected and sent %zu bytes of an MPA request in %u ms, not all",
-			   rvcm_addr_format(&req->peer, name, sizeof(name)), req->shake.have,
-			   req->dev->tun.handshake_timeout_ms);
+	rvcm_complain(&req->dev->complaints[RVCM_SOFT_COMPLAINT_STRANGER], req->dev->base.attr.name,
+		      "%s connected and sent %zu bytes of an MPA request in %u ms, not all",
+		      rvcm_addr_format(&req->peer, name, sizeof(name)), req->shake.have,
+		      req->dev->tun.handshake_timeout_ms);
 	rvcm_soft_listen_req_free(req);
 }
 
@@ -144,8 +144,8 @@ static bool listen_make_room(struct rvcm_soft_dev *dev)
 		if (!rvcm_timer_is_set(&req->timer))
 			continue;
 		rvcm_soft_listen_req_free(req);
-		rvcm_soft_complain(dev, RVCM_SOFT_COMPLAINT_CROWD,
-				   "too many connect and say nothing: the oldest is dropped");
+		rvcm_complain(&dev->complaints[RVCM_SOFT_COMPLAINT_CROWD], dev->base.attr.name,
+			      "too many connect and say nothing: the oldest is dropped");
 		return true;
 	}
 	return false;
@@ -160,8 +160,8 @@ static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const str
 	if (dev->n_reqs < dev->tun.handshakes_max || listen_make_room(dev))
 		req = rvcm_mem_zalloc(sizeof(*req));
 	if (!req) {
-		rvcm_soft_complain(dev, RVCM_SOFT_COMPLAINT_CROWD,
-				   "%u requests wait already: one more is dropped", dev->n_reqs);
+		rvcm_complain(&dev->complaints[RVCM_SOFT_COMPLAINT_CROWD], dev->base.attr.name,
+			      "%u requests wait already: one more is dropped", dev->n_reqs);
 		close(fd);
 		return;
 	}
@@ -180,7 +180,7 @@ static void listen_req_new(struct rvcm_dev_listener *listener, int fd, const str
 		rvcm_soft_listen_req_free(req);
 		return;
 	}
-	rvcm_soft_cm_timer(dev, &req->timer, dev->tun.handshake_timeout_ms);
+	rvcm_alarm_set(&dev->alarm, &req->timer, dev->tun.handshake_timeout_ms);
 	rvcm_soft_listen_req_ready(req); /* often it is here already */
 }
 
@@ -202,11 +202,11 @@ void rvcm_soft_listen_ready(struct rvcm_dev_listener *listener)
 		return; /* that client is gone again: accept(2) */
 	if ((errno == EMFILE || errno == ENFILE) && listen_make_room(listener->dev))
 		return; /* the listener is ready still */
-	rvcm_soft_complain(listener->dev, RVCM_SOFT_COMPLAINT_ACCEPT,
-			   "a connection cannot be accepted for now: %s",
-			   rvcm_limit_text(errno, text));
+	rvcm_complain(&listener->dev->complaints[RVCM_SOFT_COMPLAINT_ACCEPT],
+		      listener->dev->base.attr.name, "a connection cannot be accepted for now: %s",
+		      rvcm_limit_text(errno, text));
 	rvcm_soft_cm_rewatch(listener->dev, &listener->src, 0);
-	rvcm_soft_cm_timer(listener->dev, &listener->retry, LISTEN_RETRY_MS);
+	rvcm_alarm_set(&listener->dev->alarm, &listener->retry, LISTEN_RETRY_MS);
 }
 
 /* Our last words to an opener: they are to arrive. */
@@ -262,8 +262,9 @@ static void listen_req_explain(struct rvcm_dev_req *req, int err)
 	for (size_t i = 0; i < sizeof(listen_refusals) / sizeof(listen_refusals[0]); i++) {
 		if (listen_refusals[i].err != err)
 			continue;
-		rvcm_soft_complain(req->dev, RVCM_SOFT_COMPLAINT_STRANGER, "%s %s%s", name,
-				   listen_refusals[i].text, listen_hint(&req->shake));
+		rvcm_complain(&req->dev->complaints[RVCM_SOFT_COMPLAINT_STRANGER],
+			      req->dev->base.attr.name, "%s %s%s", name, listen_refusals[i].text,
+			      listen_hint(&req->shake));
 		return;
 	}
 	rvcm_info(RVCM_LOG_EP_CTRL, "%s: %s hung up before its MPA request was whole: %s",
@@ -303,7 +304,7 @@ void rvcm_soft_listen_req_ready(struct rvcm_dev_req *req)
 		listen_req_refuse(req, rc);
 		return;
 	}
-	rvcm_timer_cancel(&dev->timers, &req->timer);
+	rvcm_timer_cancel(&dev->alarm.timers, &req->timer);
 	rvcm_soft_cm_unwatch(dev, req->src.fd);
 	rvcm_lock_acquire(&dev->lock);
 	rvcm_soft_event_post_locked(dev, &req->note);

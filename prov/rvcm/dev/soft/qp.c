@@ -101,7 +101,7 @@ void rvcm_soft_qp_close(struct rvcm_dev_qp *base)
 
 	if (qp->bound) /* against the rules, and cheap to survive */
 		rvcm_soft_qp_detach(base);
-	rvcm_timer_cancel(&dev->timers, &qp->timer);
+	rvcm_timer_cancel(&dev->alarm.timers, &qp->timer);
 	rvcm_list_del(&qp->standing);
 	atomic_store_explicit(&qp->closed, true, memory_order_release);
 	rvcm_soft_event_forget(dev, &qp->note);
@@ -155,7 +155,7 @@ static void qp_close_timeout(struct rvcm_timer *timer, uint64_t now_ns)
 
 static void qp_abandon(struct rvcm_soft_qp *qp)
 {
-	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
+	rvcm_timer_cancel(&qp->dev->alarm.timers, &qp->timer);
 	rvcm_soft_event_forget(qp->dev, &qp->note);
 	rvcm_soft_cm_unwatch(qp->dev, qp->fd);
 	rvcm_soft_sock_close(qp->fd, false);
@@ -188,9 +188,9 @@ int rvcm_soft_qp_disconnect(struct rvcm_dev_qp *base)
 		qp_abandon(qp);
 	if (action != RVCM_SOFT_FSM_FINISH)
 		return 0;
-	rvcm_timer_cancel(&qp->dev->timers, &qp->timer);
+	rvcm_timer_cancel(&qp->dev->alarm.timers, &qp->timer);
 	rvcm_timer_init(&qp->timer, qp_close_timeout);
-	rvcm_soft_cm_timer(qp->dev, &qp->timer, qp->dev->tun.close_timeout_ms);
+	rvcm_alarm_set(&qp->dev->alarm, &qp->timer, qp->dev->tun.close_timeout_ms);
 	/* If it is attached only now, attach finds the state and finishes by itself. */
 	if (!rvcm_soft_qp_ask(qp, RVCM_SOFT_ASK_FINISH))
 		(void)shutdown(qp->fd, SHUT_WR);

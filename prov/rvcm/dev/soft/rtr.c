@@ -24,15 +24,15 @@ static void rtr_due(struct rvcm_timer *timer, uint64_t now_ns)
 	if (rvcm_soft_qp_ask(qp, RVCM_SOFT_ASK_RTR))
 		qp->rtr_repeats++;
 	if (qp->rtr_repeats < RTR_REPEATS)
-		rvcm_soft_cm_timer(qp->dev, &qp->timer,
-				   (uint64_t)qp->dev->tun.rtr_again_ms << qp->rtr_repeats);
+		rvcm_alarm_set(&qp->dev->alarm, &qp->timer,
+			       (uint64_t)qp->dev->tun.rtr_again_ms << qp->rtr_repeats);
 }
 
 void rvcm_soft_rtr_watch(struct rvcm_soft_qp *qp)
 {
 	qp->tx.awaited = RVCM_SOFT_AWAITED_AS_SIGN;
 	rvcm_timer_init(&qp->timer, rtr_due);
-	rvcm_soft_cm_timer(qp->dev, &qp->timer, qp->dev->tun.rtr_again_ms);
+	rvcm_alarm_set(&qp->dev->alarm, &qp->timer, qp->dev->tun.rtr_again_ms);
 }
 
 /* Who is in the middle of a message, or ends, has more to say anyway. */

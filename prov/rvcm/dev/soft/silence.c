@@ -83,7 +83,7 @@ static void silence_look(struct rvcm_soft_qp *qp, uint64_t now_ns)
 
 static void silence_set(struct rvcm_soft_dev *dev)
 {
-	rvcm_soft_cm_timer(dev, &dev->silence, dev->tun.silence_timeout_ms / SILENCE_LOOKS);
+	rvcm_alarm_set(&dev->alarm, &dev->silence, dev->tun.silence_timeout_ms / SILENCE_LOOKS);
 }
 
 static void silence_due(struct rvcm_timer *timer, uint64_t now_ns)
@@ -105,7 +105,7 @@ void rvcm_soft_silence_init(struct rvcm_soft_dev *dev)
 
 void rvcm_soft_silence_fini(struct rvcm_soft_dev *dev)
 {
-	rvcm_timer_cancel(&dev->timers, &dev->silence);
+	rvcm_timer_cancel(&dev->alarm.timers, &dev->silence);
 }
 
 void rvcm_soft_silence_watch(struct rvcm_soft_qp *qp)

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -60,24 +59,23 @@ static void soft_close_fds(struct rvcm_soft_dev *dev)
 {
 	if (dev->mail_src.fd >= 0)
 		close(dev->mail_src.fd);
-	if (dev->timer_src.fd >= 0)
-		close(dev->timer_src.fd);
+	rvcm_alarm_fini(&dev->alarm);
 	if (dev->cm_epfd >= 0)
 		close(dev->cm_epfd);
 }
 
 static int soft_open_fds(struct rvcm_soft_dev *dev)
 {
-	int rc;
+	int rc = rvcm_alarm_init(&dev->alarm);
 
 	dev->timer_src.kind = RVCM_SOFT_SRC_TIMER;
 	dev->mail_src.kind = RVCM_SOFT_SRC_MAIL;
 	dev->cm_epfd = epoll_create1(EPOLL_CLOEXEC);
-	dev->timer_src.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	dev->timer_src.fd = dev->alarm.fd;
 	dev->mail_src.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (dev->cm_epfd < 0 || dev->timer_src.fd < 0 || dev->mail_src.fd < 0)
+	if (!rc && (dev->cm_epfd < 0 || dev->mail_src.fd < 0))
 		rc = -errno;
-	else
+	if (!rc)
 		rc = rvcm_soft_cm_watch(dev, &dev->timer_src, EPOLLIN);
 	if (!rc)
 		rc = rvcm_soft_cm_watch(dev, &dev->mail_src, EPOLLIN);
@@ -95,7 +93,6 @@ static void soft_close(struct rvcm_dev *base)
 			rvcm_list_entry(rvcm_list_first(&dev->reqs), struct rvcm_dev_req, node));
 	rvcm_soft_linger_fini(dev);
 	rvcm_soft_silence_fini(dev);
-	rvcm_timer_queue_fini(&dev->timers);
 	soft_close_fds(dev);
 	rvcm_soft_buf_trim(&dev->bufs);
 	rvcm_soft_key_table_fini(&dev->keys);
@@ -160,8 +157,6 @@ int rvcm_soft_open(const struct rvcm_dev_attr *attr, const struct rvcm_soft_tuna
 	soft_clamp_all(&dev->tun);
 	if (dev->tun.crc)
 		dev->base.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_HEAD; /* see head.c */
-	dev->timer_armed_ns = RVCM_TIMER_NEVER;
-	rvcm_timer_queue_init(&dev->timers);
 	rvcm_list_init(&dev->listeners);
 	rvcm_list_init(&dev->reqs);
 	rvcm_list_init(&dev->lingering);

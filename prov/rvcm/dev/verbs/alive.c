@@ -28,7 +28,7 @@ static void alive_look(struct rvcm_timer *timer, uint64_t now_ns)
 		any = true;
 	}
 	if (any)
-		rvcm_verbs_cm_timer(dev, &dev->alive, dev->tun.keepalive_ms);
+		rvcm_alarm_set(&dev->alarm, &dev->alive, dev->tun.keepalive_ms);
 }
 
 void rvcm_verbs_alive_begin(struct rvcm_verbs_dev *dev)
@@ -36,5 +36,5 @@ void rvcm_verbs_alive_begin(struct rvcm_verbs_dev *dev)
 	if (!dev->tun.keepalive_ms || dev->alive.set)
 		return;
 	rvcm_timer_init(&dev->alive, alive_look);
-	rvcm_verbs_cm_timer(dev, &dev->alive, dev->tun.keepalive_ms);
+	rvcm_alarm_set(&dev->alarm, &dev->alive, dev->tun.keepalive_ms);
 }

@@ -6,10 +6,8 @@
  */
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "dev/verbs/verbs_impl.h"
 
 #define CM_ROUNDS_MAX 256
@@ -25,39 +23,6 @@ void rvcm_verbs_cm_wake(struct rvcm_verbs_dev *dev)
 	ssize_t rc = write(dev->wake, &one, sizeof(one));
 
 	(void)rc; /* an eventfd takes a 1 unless it is full, and then it is readable anyway */
-}
-
-/* Have the timerfd expire with the earliest timer. */
-static void cm_arm(struct rvcm_verbs_dev *dev)
-{
-	uint64_t next = rvcm_timer_next(&dev->timers);
-	struct itimerspec when = { 0 };
-
-	if (next == dev->timer_armed_ns)
-		return;
-	if (next != RVCM_TIMER_NEVER) {
-		when.it_value.tv_sec = (time_t)(next / RVCM_CLOCK_NS_PER_S);
-		when.it_value.tv_nsec = (long)(next % RVCM_CLOCK_NS_PER_S);
-	}
-	(void)timerfd_settime(dev->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-	dev->timer_armed_ns = next;
-}
-
-void rvcm_verbs_cm_timer(struct rvcm_verbs_dev *dev, struct rvcm_timer *timer, uint64_t after_ms)
-{
-	rvcm_timer_set(&dev->timers, timer, rvcm_clock_ns() + after_ms * RVCM_CLOCK_NS_PER_MS);
-	cm_arm(dev);
-}
-
-static void cm_timers_due(struct rvcm_verbs_dev *dev)
-{
-	uint64_t count;
-	ssize_t rc = read(dev->timer_fd, &count, sizeof(count));
-
-	(void)rc; /* expired or not, the queue knows */
-	dev->timer_armed_ns = RVCM_TIMER_NEVER;
-	rvcm_timer_run(&dev->timers, rvcm_clock_ns());
-	cm_arm(dev);
 }
 
 /* What the data side told of its QPs. */
@@ -105,7 +70,7 @@ static bool cm_dispatch(struct rvcm_verbs_dev *dev, uint32_t what, struct rvcm_d
 		rvcm_verbs_async_ready(dev);
 		break;
 	case RVCM_VERBS_FD_TIMER:
-		cm_timers_due(dev);
+		rvcm_alarm_run(&dev->alarm);
 		break;
 	default:
 		cm_mail(dev);

@@ -27,7 +27,7 @@ void rvcm_verbs_dial_watch(struct rvcm_verbs_qp *qp)
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
 
 	rvcm_timer_init(&qp->timer, dial_timeout);
-	rvcm_verbs_cm_timer(dev, &qp->timer, dev->tun.connect_timeout_ms);
+	rvcm_alarm_set(&dev->alarm, &qp->timer, dev->tun.connect_timeout_ms);
 }
 
 /* Not every device and kernel has them: rdma_set_option(3). */

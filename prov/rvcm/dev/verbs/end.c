@@ -17,9 +17,9 @@ static struct rvcm_verbs_dev *end_dev(const struct rvcm_verbs_qp *qp)
 
 static void end_timer(struct rvcm_verbs_qp *qp, rvcm_timer_fn *fn, uint32_t after_ms)
 {
-	rvcm_timer_cancel(&end_dev(qp)->timers, &qp->timer);
+	rvcm_timer_cancel(&end_dev(qp)->alarm.timers, &qp->timer);
 	rvcm_timer_init(&qp->timer, fn);
-	rvcm_verbs_cm_timer(end_dev(qp), &qp->timer, after_ms);
+	rvcm_alarm_set(&end_dev(qp)->alarm, &qp->timer, after_ms);
 }
 
 /* Tell the peer, or answer it: rdma_disconnect(3). Fails where nothing is left to be ended. */
@@ -40,7 +40,7 @@ static void end_now(struct rvcm_verbs_qp *qp)
 					      .err = qp->err };
 
 	end_hang_up(qp);
-	rvcm_timer_cancel(&end_dev(qp)->timers, &qp->timer);
+	rvcm_timer_cancel(&end_dev(qp)->alarm.timers, &qp->timer);
 	rvcm_verbs_qp_advance(qp, RVCM_DEV_QP_ERROR);
 	if (qp->was_established)
 		rvcm_verbs_event_end(qp, &verdict);
@@ -109,7 +109,7 @@ void rvcm_verbs_end_attempt(struct rvcm_verbs_qp *qp, const struct rvcm_verbs_ve
 	rvcm_info(RVCM_LOG_EP_CTRL, "%s: no connection with %s: %s (errno %d)",
 		  end_dev(qp)->base.attr.name, rvcm_addr_format(&qp->peer, name, sizeof(name)),
 		  rvcm_status_text(verdict->status), verdict->err);
-	rvcm_timer_cancel(&end_dev(qp)->timers, &qp->timer);
+	rvcm_timer_cancel(&end_dev(qp)->alarm.timers, &qp->timer);
 	rvcm_verbs_qp_advance(qp, RVCM_DEV_QP_ERROR);
 	rvcm_verbs_event_end(qp, verdict);
 }
@@ -222,7 +222,7 @@ void rvcm_verbs_end_removed(struct rvcm_verbs_qp *qp)
 /* Of an attempt nothing is left and nothing more is said. */
 static void end_abandon(struct rvcm_verbs_qp *qp)
 {
-	rvcm_timer_cancel(&end_dev(qp)->timers, &qp->timer);
+	rvcm_timer_cancel(&end_dev(qp)->alarm.timers, &qp->timer);
 	rvcm_list_del(&qp->end_node);
 	qp->end_reported = true;
 	rvcm_verbs_qp_advance(qp, RVCM_DEV_QP_ERROR);

@@ -85,7 +85,7 @@ static bool handle_established(struct rvcm_verbs_dev *dev, struct rvcm_verbs_qp 
 		rvcm_verbs_end_attempt(qp, &failed);
 		return false;
 	}
-	rvcm_timer_cancel(&dev->timers, &qp->timer);
+	rvcm_timer_cancel(&dev->alarm.timers, &qp->timer);
 	qp->base.caps = dev->base.attr.caps;
 	if (dev->iwarp && qp->opener && !h->initiator_depth)
 		qp->base.caps &= ~(uint32_t)(RVCM_DEV_CAP_READ | RVCM_DEV_CAP_ATOMIC);

@@ -88,8 +88,8 @@ struct rvcm_dev_req *rvcm_verbs_listen_request(struct rvcm_dev_listener *listene
 	struct rvcm_dev_req *req = rvcm_mem_zalloc(sizeof(*req));
 
 	if (!req) {
-		rvcm_verbs_complain(dev, RVCM_VERBS_COMPLAINT_REQUEST,
-				    "no memory: a request is dropped");
+		rvcm_complain(&dev->complaints[RVCM_VERBS_COMPLAINT_REQUEST], dev->base.attr.name,
+			      "no memory: a request is dropped");
 		rdma_destroy_id(id);
 		return NULL;
 	}

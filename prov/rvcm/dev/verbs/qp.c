@@ -51,12 +51,11 @@ static int qp_refused(struct rvcm_verbs_dev *dev, int err)
 {
 	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 
-	rvcm_verbs_complain(dev, RVCM_VERBS_COMPLAINT_QP,
-			    "no queue pair can be had beyond the %u that are in use here (the "
-			    "device claims %d): %s",
-			    dev->n_qps, dev->limits.max_qp,
-			    err ? rvcm_verbs_limits_text(err, text)
-				: "its driver does not say why");
+	rvcm_complain(&dev->complaints[RVCM_VERBS_COMPLAINT_QP], dev->base.attr.name,
+		      "no queue pair can be had beyond the %u that are in use here (the "
+		      "device claims %d): %s",
+		      dev->n_qps, dev->limits.max_qp,
+		      err ? rvcm_verbs_limits_text(err, text) : "its driver does not say why");
 	return -ENOMEM;
 }
 
@@ -144,7 +143,7 @@ void rvcm_verbs_qp_close(struct rvcm_dev_qp *base)
 
 	if (qp->attached) /* against the rules, and cheap to survive */
 		rvcm_verbs_attach_end(base);
-	rvcm_timer_cancel(&dev->timers, &qp->timer);
+	rvcm_timer_cancel(&dev->alarm.timers, &qp->timer);
 	rvcm_list_del(&qp->end_node);
 	rvcm_list_del(&qp->all_node);
 	if (qp->id && qp->was_established && !qp->hung_up)

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -81,22 +80,20 @@ static void verbs_close_fds(struct rvcm_verbs_dev *dev)
 {
 	if (dev->wake >= 0)
 		close(dev->wake);
-	if (dev->timer_fd >= 0)
-		close(dev->timer_fd);
 	if (dev->epfd >= 0)
 		close(dev->epfd);
 }
 
 static int verbs_open_fds(struct rvcm_verbs_dev *dev)
 {
-	int rc;
+	int rc = rvcm_alarm_init(&dev->alarm);
 
 	dev->epfd = epoll_create1(EPOLL_CLOEXEC);
-	dev->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	dev->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (dev->epfd < 0 || dev->timer_fd < 0 || dev->wake < 0)
-		return -errno;
-	rc = verbs_watch(dev, dev->timer_fd, RVCM_VERBS_FD_TIMER);
+	if (!rc && (dev->epfd < 0 || dev->wake < 0))
+		rc = -errno;
+	if (!rc)
+		rc = verbs_watch(dev, dev->alarm.fd, RVCM_VERBS_FD_TIMER);
 	if (!rc)
 		rc = verbs_watch(dev, dev->wake, RVCM_VERBS_FD_WAKE);
 	return rc;
@@ -126,6 +123,19 @@ static int verbs_open_channel(struct rvcm_verbs_dev *dev)
 	return dev->anchor->verbs ? 0 : -ENODEV;
 }
 
+/* How it is used, as it turned out when it was tried. */
+static void verbs_say(const struct rvcm_verbs_dev *dev)
+{
+	const struct rvcm_dev_attr *attr = &dev->base.attr;
+
+	rvcm_info(RVCM_LOG_CORE,
+		  "%s: posts with %s, copies up to %u bytes, takes %u pieces, %s immediates, "
+		  "%u reads at a time, completion queues %s",
+		  attr->name, dev->wr_api ? "ibv_wr_post" : "ibv_post_send", attr->inline_bytes_max,
+		  attr->sge_max, attr->caps & RVCM_DEV_CAP_IMM32 ? "has" : "no", dev->reads_max,
+		  dev->cq_resizes ? "grow" : "do not grow");
+}
+
 static int verbs_open_context(struct rvcm_verbs_dev *dev)
 {
 	struct ibv_port_attr port;
@@ -152,7 +162,11 @@ static int verbs_open_context(struct rvcm_verbs_dev *dev)
 	if (!dev->pd)
 		return -errno;
 	rc = rvcm_verbs_siw_pass(dev);
-	return rc ? rc : rvcm_verbs_sq_probe(dev);
+	if (!rc)
+		rc = rvcm_verbs_sq_probe(dev);
+	if (!rc)
+		verbs_say(dev);
+	return rc;
 }
 
 void rvcm_verbs_release(struct rvcm_verbs_dev *dev)
@@ -184,9 +198,9 @@ static void verbs_close(struct rvcm_dev *base)
 	rvcm_verbs_release(dev);
 	if (dev->channel && rvcm_list_empty(&dev->orphans))
 		rdma_destroy_event_channel(dev->channel);
+	rvcm_timer_cancel(&dev->alarm.timers, &dev->alive);
+	rvcm_alarm_fini(&dev->alarm);
 	verbs_close_fds(dev);
-	rvcm_timer_cancel(&dev->timers, &dev->alive);
-	rvcm_timer_queue_fini(&dev->timers);
 	rvcm_hash_fini(&dev->by_number);
 	rvcm_lock_fini(&dev->lock);
 	rvcm_mem_free(dev);
@@ -247,8 +261,6 @@ static void verbs_init(struct rvcm_verbs_dev *dev, const struct rvcm_dev_attr *a
 	else
 		rvcm_verbs_tunables_init(&dev->tun);
 	verbs_clamp_all(&dev->tun);
-	dev->timer_armed_ns = RVCM_TIMER_NEVER;
-	rvcm_timer_queue_init(&dev->timers);
 	rvcm_timer_init(&dev->alive, NULL);
 	rvcm_list_init(&dev->ends);
 	rvcm_list_init(&dev->listeners);

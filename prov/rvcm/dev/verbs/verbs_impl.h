@@ -34,12 +34,12 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "base/alarm.h"
+#include "base/complain.h"
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/throttle.h"
-#include "base/timer.h"
 #include "dev/verbs/verbs.h"
 #include "dev/verbs/verdict.h"
 
@@ -94,7 +94,6 @@ enum rvcm_verbs_fd {
 /* Lines of the log that may come as often as a peer likes: one passes in a while. */
 enum rvcm_verbs_complaint {
 	RVCM_VERBS_COMPLAINT_QP,      /* a queue pair cannot be had */
-	RVCM_VERBS_COMPLAINT_CONNECT, /* an attempt failed here */
 	RVCM_VERBS_COMPLAINT_REQUEST, /* a request could not be taken */
 	RVCM_VERBS_COMPLAINTS,
 };
@@ -117,8 +116,7 @@ struct rvcm_verbs_dev {
 	uint8_t port;
 	uint8_t reads_max; /* READs and atomics open at a time, each way; 0 = none */
 	int epfd;          /* of the channel, ctx->async_fd, timer and wake */
-	int timer_fd;
-	int wake; /* eventfd: the data side has something for control */
+	int wake;          /* eventfd: the data side has something for control */
 
 	/* Control's. */
 	uint8_t private_data[256]; /* of the last event, until the next cm_poll */
@@ -129,9 +127,8 @@ struct rvcm_verbs_dev {
 	struct rvcm_list reqs;
 	struct rvcm_list qps; /* all, by all_node */
 	struct rvcm_list orphans;
-	struct rvcm_timer_queue timers;
+	struct rvcm_alarm alarm;
 	struct rvcm_timer alive; /* alive.c's, while there are connections */
-	uint64_t timer_armed_ns;
 
 	atomic_bool gone;      /* the device was removed */
 	atomic_bool data_gone; /* and the data side has given back what it had of it */
@@ -303,7 +300,6 @@ static inline struct rvcm_verbs_qp *rvcm_verbs_qp_of(struct rvcm_dev_qp *base)
 /* cm.c: the loop over channel, asynchronous events, timers and mail. */
 int rvcm_verbs_cm_fd(struct rvcm_dev *dev);
 int rvcm_verbs_cm_poll(struct rvcm_dev *dev, struct rvcm_dev_event *ev);
-void rvcm_verbs_cm_timer(struct rvcm_verbs_dev *dev, struct rvcm_timer *timer, uint64_t after_ms);
 /* Have cm_fd readable; any thread. */
 void rvcm_verbs_cm_wake(struct rvcm_verbs_dev *dev);
 
@@ -323,8 +319,6 @@ void rvcm_verbs_alive_begin(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_async_ready(struct rvcm_verbs_dev *dev);
 
 /* complain.c: warn once in 10 s for each kind, info else. Control. */
-void rvcm_verbs_complain(struct rvcm_verbs_dev *dev, enum rvcm_verbs_complaint what,
-			 const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* gone.c: what is left of a device that was removed. Control, and the data side's part of it. */
 void rvcm_verbs_gone_begin(struct rvcm_verbs_dev *dev);
