@@ -227,7 +227,6 @@ static void ports_context(struct ports *p, struct ibv_context *ctx)
 		ports_port(p, ctx, &device, port);
 }
 
-/* It is open no longer than this takes. */
 /* libibverbs' errno is of the last that it tried, not of the device's file. */
 static int ports_why(const struct ibv_device *device, int err)
 {
@@ -239,6 +238,7 @@ static int ports_why(const struct ibv_device *device, int err)
 	return err ? err : ENODEV;
 }
 
+/* It is open no longer than this takes. */
 static void ports_device(struct ports *p, struct ibv_device *device)
 {
 	char text[RVCM_VERBS_LIMITS_TEXT_MAX];

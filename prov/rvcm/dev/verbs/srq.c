@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "dev/verbs/data_impl.h"
+#include "dev/verbs/limits.h"
 
 static struct rvcm_verbs_srq *srq_of(struct rvcm_dev_srq *base)
 {
@@ -20,6 +21,8 @@ static int srq_make(struct rvcm_verbs_srq *srq)
 	struct ibv_srq_init_attr attr = {
 		.attr = { .max_wr = srq->depth, .max_sge = srq->sge_max },
 	};
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
+	int err;
 
 	srq->slots = rvcm_mem_calloc(srq->depth, sizeof(*srq->slots));
 	if (!srq->slots)
@@ -29,7 +32,12 @@ static int srq_make(struct rvcm_verbs_srq *srq)
 		rvcm_list_add_tail(&srq->free, &srq->slots[i].parked.node);
 	}
 	srq->srq = ibv_create_srq(dev->pd, &attr);
-	return srq->srq ? 0 : errno ? -errno : -ENOMEM;
+	if (srq->srq)
+		return 0;
+	err = errno ? errno : ENOMEM;
+	rvcm_warn(RVCM_LOG_EP_DATA, "%s: no shared receive queue of %u: %s", dev->base.attr.name,
+		  srq->depth, rvcm_verbs_limits_text(err, text));
+	return -err;
 }
 
 static uint32_t srq_clamp(uint32_t asked, uint32_t most)
