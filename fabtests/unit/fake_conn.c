@@ -236,6 +236,7 @@ static void join(struct fake_conn *conn, struct rvcm_carrier *to, uint16_t slot)
 	conn->wanting = other->wanting = false;
 	conn->faulted = other->faulted = false;
 	conn->pub.up = other->pub.up = true;
+	conn->pub.tails = other->pub.tails = true;
 	conn->pub.lead_bytes = other->pub.lead_bytes = conn->carrier->net->lead_bytes;
 }
 

@@ -62,6 +62,7 @@ void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvc
 	struct fake_conn *conn = fake_conn_of(pub);
 	struct tail *copy = calloc(1, sizeof(*copy));
 
+	assert_true(pub->tails);
 	assert_true(tail->bytes > 0);
 	assert_true(bytes + tail->bytes <= rvcm_path_message_max(pub));
 	assert_non_null(tail->mr);

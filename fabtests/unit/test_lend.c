@@ -74,6 +74,23 @@ static void a_long_one_is_lent_and_placed(void **state)
 	world_close(w);
 }
 
+/* What takes two pieces is not asked of a device that takes one. */
+static void to_a_device_of_one_piece_it_is_copied(void **state)
+{
+	struct world *w = open_world();
+
+	(void)state;
+	world_conn(w, 0, 1)->tails = false;
+	receive_one(w, sizeof(to));
+	send_one(w, LONG);
+	world_run(w);
+	world_expect(w, 0, CTX(1), OK, 0);
+	world_expect(w, 1, CTX(2), OK, LONG);
+	world_check(to, LONG, 1);
+	assert_int_equal(stats_of(w, 0).tx_lent, 0);
+	world_close(w);
+}
+
 static void the_memory_comes_back_when_the_device_says_so(void **state)
 {
 	struct world *w = open_world();
@@ -324,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_one_is_lent_and_placed),
+		cmocka_unit_test(to_a_device_of_one_piece_it_is_copied),
 		cmocka_unit_test(the_memory_comes_back_when_the_device_says_so),
 		cmocka_unit_test(payloads_begin_at_a_multiple_of_64),
 		cmocka_unit_test(others_are_copied),

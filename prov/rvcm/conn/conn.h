@@ -58,6 +58,7 @@ struct rvcm_path {
 	uint16_t slot;              /* our endpoint */
 	uint16_t dev;               /* index of link 0's device, valid while up */
 	bool up;
+	bool tails; /* its device takes them (two pieces): rvcm_path_commit_tail, while up */
 	uint8_t lead_bytes; /* before a message in the device's stream, while up; 0 = it has none */
 	uint16_t read_dev;  /* where what is read into is to be registered: since its message */
 	bool exposed; /* the caller's, cleared with down: the peer may be reading our memory */
@@ -262,8 +263,9 @@ struct rvcm_path_tail {
 };
 
 /*
- * As commit at once, but behind the buffer's bytes comes the tail; together they are no longer than
- * rvcm_path_message_max. sink->sent, from progress, or sink->down ends the loan of its memory.
+ * Where path->tails: as commit at once, but behind the buffer's bytes comes the tail; together they
+ * are no longer than rvcm_path_message_max. sink->sent, from progress, or sink->down ends the loan
+ * of its memory.
  */
 void rvcm_path_commit_tail(struct rvcm_path *path, size_t bytes, const struct rvcm_path_tail *tail);
 

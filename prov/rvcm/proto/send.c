@@ -234,7 +234,7 @@ static bool announce(struct rvcm_send *send, bool own)
 /* May it be sent from where it lies? */
 static inline bool may_lend(const struct rvcm_ep_tx *tx, size_t length)
 {
-	return length >= tx->peer->ep->engine->lend_min &&
+	return length >= tx->peer->ep->engine->lend_min && tx->peer->path->tails &&
 	       !(tx->flags & (RVCM_EP_INJECT | RVCM_EP_DELIVERED)) &&
 	       rvcm_iov_pieces(tx->iov, tx->n_iov) == 1;
 }
