@@ -121,6 +121,38 @@ static void a_read_wakes_the_reader(struct contract *c)
 	contract_quiet(c);
 }
 
+/*
+ * Nobody asked for its completion, but its failure must wake, for who sleeps for all: so that a
+ * process that only waits hears that its peer is gone. (Who armed for solicited ones only may not
+ * hear: the kernel's rxe and siw do not count failures among them.)
+ */
+static void a_failure_wakes_who_asked_for_no_completion(struct contract *c)
+{
+	struct contract_link link;
+	struct contract_buf from, to;
+	struct rvcm_dev_wr wr = { .wr_id = 9, .op = RVCM_DEV_OP_WRITE };
+	struct rvcm_dev_wc wc;
+	int fd;
+
+	contract_link_up(c, &link, NULL);
+	contract_buf(c, 0, &to, 100, RVCM_DEV_ACCESS_LOCAL_WRITE | RVCM_DEV_ACCESS_REMOTE_WRITE);
+	contract_buf(c, 1, &from, 100, 0);
+	wr.raddr = (uintptr_t)to.data;
+	wr.rkey = to.mr->rkey ^ 1;
+	fd = sleep_on(c, &link, false);
+	assert_int_equal(contract_post(c, link.qp[1], &from, 0, 100, wr), 0);
+	CONTRACT_WAIT(c, readable(fd));
+	contract_hold(c, link.cq[1], false);
+	wc = contract_wc(c, 1);
+	assert_int_equal(wc.wr_id, 9);
+	assert_int_equal(wc.status, RVCM_STATUS_REMOTE_ACCESS);
+	contract_failed(c, 1, &link.ctx[1], RVCM_STATUS_REMOTE_ACCESS, CONTRACT_TELLS);
+	contract_failed(c, 0, &link.ctx[0], RVCM_STATUS_OK, CONTRACT_TELLS);
+	contract_quiet(c);
+	contract_close(c, link.qp[0]);
+	contract_close(c, link.qp[1]);
+}
+
 static void cm_events_make_the_cm_fd_readable(struct contract *c)
 {
 	struct contract_link link;
@@ -148,6 +180,7 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(a_solicited_message_wakes_who_armed_for_those),
 	CONTRACT_TEST(many_messages_wake_once_and_all_are_there),
 	CONTRACT_TEST_CAPS(a_read_wakes_the_reader, RVCM_DEV_CAP_READ),
+	CONTRACT_TEST_CAPS(a_failure_wakes_who_asked_for_no_completion, RVCM_DEV_CAP_PLACED),
 	CONTRACT_TEST(cm_events_make_the_cm_fd_readable),
 };
 
