@@ -26,9 +26,11 @@ export FABTEST_GUEST=1 # this machine's settings are the tests' own
 . "$here/part_mixed.sh"
 # shellcheck source=fabtests/vm/part_bad.sh
 . "$here/part_bad.sh"
+# shellcheck source=fabtests/vm/part_nic.sh
+. "$here/part_nic.sh"
 
 devices_up || exit 1
-[ $# -gt 0 ] || set -- rping perftest siw contract foreign conf jobs mixed bad
+[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf jobs mixed bad
 for part; do
 	began=$SECONDS
 	"part_$part"

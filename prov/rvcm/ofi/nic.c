@@ -102,6 +102,9 @@ static int nic_tostr(const struct fid *fid, char *buf, size_t len)
 	if (!device || !link)
 		return -FI_ENODATA;
 	used = print(buf, len, used, "device", device->name);
+	used = print(buf, len, used, "vendor", device->vendor_id);
+	used = print(buf, len, used, "part", device->device_id);
+	used = print(buf, len, used, "version", device->device_version);
 	used = print(buf, len, used, "driver", device->driver);
 	used = print(buf, len, used, "firmware", device->firmware);
 	used = print(buf, len, used, "bus", bus_text(nic->bus_attr, place));
