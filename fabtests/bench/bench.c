@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,8 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#define SAMPLES   15
-#define ACK_BYTES 8
+#define SAMPLES     15
+#define SAMPLES_MAX 4096
+#define ACK_BYTES   8
 
 enum kind {
 	LAT,
@@ -19,9 +21,12 @@ enum kind {
 	RATE
 };
 
-static const char *const kinds[] = { "lat", "bw", "rate" };
+#define KINDS (RATE + 1)
 
-/* What is measured: turns of a sample, each a round trip or a window of messages. */
+static const char *const kinds[KINDS] = { "lat", "bw", "rate" };
+
+/* What is measured: turns of a sample, each a round trip or a window of messages. By kind, and
+ * size. */
 static const struct row {
 	enum kind kind;
 	size_t bytes;
@@ -41,6 +46,7 @@ static const struct row warm_up = { LAT, 8, 5000, 0 };
 
 static bool first;     /* this is the process that prints */
 static int divide = 1; /* so many times fewer turns */
+static int samples = SAMPLES;
 
 void bench_die(const char *format, ...)
 {
@@ -159,28 +165,82 @@ static double result(const struct row *row, double seconds)
 
 static void measure(const struct bench_ops *ops, const struct row *row, void *out, void *in)
 {
-	double seconds[SAMPLES];
+	double seconds[SAMPLES_MAX];
 
-	for (unsigned int i = 0; i < SAMPLES; i++)
-		seconds[i] = sample(ops, row, out, in, i);
-	qsort(seconds, SAMPLES, sizeof(seconds[0]), by_value);
+	for (int i = 0; i < samples; i++)
+		seconds[i] = sample(ops, row, out, in, (unsigned int)i);
+	qsort(seconds, (size_t)samples, sizeof(seconds[0]), by_value);
 	if (first)
-		printf("%s %zu %.3f\n", kinds[row->kind], row->bytes,
-		       result(row, seconds[SAMPLES / 2]));
+		printf("%s %zu %.3f %.3f\n", kinds[row->kind], row->bytes,
+		       result(row, seconds[samples / 2]), result(row, seconds[0]));
 	fflush(stdout);
 }
 
 /* -- the plan ------------------------------------------------------------------------------ */
 
-static bool named(const struct row *row, int argc, char **argv)
-{
-	char name[32];
+#define ROWS (sizeof(plan) / sizeof(plan[0]))
 
-	snprintf(name, sizeof(name), "%s:%zu", kinds[row->kind], row->bytes);
-	for (int i = 0; i < argc; i++)
-		if (!strcmp(argv[i], kinds[row->kind]) || !strcmp(argv[i], name))
-			return true;
-	return argc == 0;
+/* As the plan's next longer one; beyond the longest, with as many fewer turns. */
+static struct row row_of(enum kind kind, size_t bytes)
+{
+	const struct row *like = NULL;
+	struct row row;
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (plan[i].kind == kind && (!like || like->bytes < bytes))
+			like = &plan[i];
+	row = *like;
+	row.bytes = bytes;
+	if (bytes > like->bytes)
+		row.turns = (int)((size_t)row.turns * like->bytes / bytes);
+	if (row.turns < 1)
+		row.turns = 1;
+	return row;
+}
+
+static enum kind kind_of(const char *name, size_t length)
+{
+	for (int kind = 0; kind < KINDS; kind++)
+		if (strlen(kinds[kind]) == length && !memcmp(kinds[kind], name, length))
+			return (enum kind)kind;
+	bench_die("\"%s\" is no row: lat, bw or rate, or one of them with a size, lat:8", name);
+}
+
+/* All rows of that kind, or the one that it names. */
+static void measure_named(const struct bench_ops *ops, const char *name, void *out, void *in)
+{
+	size_t length = strcspn(name, ":");
+	enum kind kind = kind_of(name, length);
+	unsigned long bytes;
+	struct row row;
+	char *end;
+
+	if (!name[length]) {
+		for (size_t i = 0; i < ROWS; i++)
+			if (plan[i].kind == kind)
+				measure(ops, &plan[i], out, in);
+		return;
+	}
+	bytes = strtoul(name + length + 1, &end, 10);
+	if (*end || bytes == 0 || bytes > BENCH_BYTES_MAX)
+		bench_die("\"%s\": a size is 1 to %zu bytes", name, BENCH_BYTES_MAX);
+	row = row_of(kind, bytes);
+	measure(ops, &row, out, in);
+}
+
+/* What an environment variable says, or that. */
+static int number_of(const char *variable, int otherwise, int most)
+{
+	const char *text = getenv(variable);
+	long number;
+	char *end;
+
+	if (!text)
+		return otherwise;
+	number = strtol(text, &end, 10);
+	if (*end || number < 1 || number > most)
+		bench_die("%s is \"%s\", not a number from 1 to %d", variable, text, most);
+	return (int)number;
 }
 
 static void *buffer(void)
@@ -198,15 +258,14 @@ void bench_run(const struct bench_ops *ops, int is_first, int argc, char **argv)
 	void *out = buffer(), *in = buffer();
 
 	first = is_first;
-	if (getenv("BENCH_DIVIDE"))
-		divide = atoi(getenv("BENCH_DIVIDE"));
-	if (divide < 1)
-		bench_die("BENCH_DIVIDE is a number of at least 1");
+	divide = number_of("BENCH_DIVIDE", 1, INT_MAX);
+	samples = number_of("BENCH_SAMPLES", SAMPLES, SAMPLES_MAX);
 	ops->open(first);
 	round_trips(ops, &warm_up, out, in);
-	for (size_t i = 0; i < sizeof(plan) / sizeof(plan[0]); i++)
-		if (named(&plan[i], argc, argv))
-			measure(ops, &plan[i], out, in);
+	for (int i = 0; i < argc; i++)
+		measure_named(ops, argv[i], out, in);
+	for (int kind = 0; kind < KINDS && argc == 0; kind++)
+		measure_named(ops, kinds[kind], out, in);
 	ops->close();
 	free(in);
 	free(out);

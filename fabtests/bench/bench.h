@@ -3,11 +3,11 @@
  * What the benchmark programs share: two processes on two cores, a plan of rows to measure, and the
  * loop that measures them. A program supplies the calls of struct bench_ops.
  *
- * A row is measured in samples, of which the median counts, and printed by the first process:
+ * A row is measured in samples, and printed by the first process: their median, then the best.
  *
- *	lat BYTES US        half of a round trip
- *	bw BYTES MB/S       a window of messages, then one of 8 bytes back
- *	rate BYTES M/S      the same, in millions of messages
+ *	lat BYTES US US     half of a round trip
+ *	bw BYTES MB/S ...   a window of messages, then one of 8 bytes back
+ *	rate BYTES M/S ...  the same, in millions of messages
  *
  * Both sides use one buffer for every message of a row, and the last message of each sample is
  * compared byte by byte outside the time that is measured.
@@ -39,8 +39,10 @@ void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 
 void bench_ok(long rc, const char *what);
 
 /*
- * Measure the rows that argv names (all if it names none): "lat", "bw", "rate", or a kind and a
- * size, "lat:8". BENCH_DIVIDE=N: each sample has 1/N of the messages it has else.
+ * Measure the rows that argv names (the plan's if it names none): "lat", "bw", "rate", for those of
+ * the plan, or a kind and any size, "lat:8". BENCH_DIVIDE=N: each sample has 1/N of the messages it
+ * has else. BENCH_SAMPLES=N: so many samples, not 15. Many short ones, of which the best counts,
+ * are for where whatever else the machine does would spoil most of them.
  */
 void bench_run(const struct bench_ops *ops, int first, int argc, char **argv);
 
