@@ -397,10 +397,27 @@ static void what_is_refused_is_said_once(void **state)
 	conf_close(&node);
 }
 
+/* An application that tries again and again does not fill its log. */
+static void what_is_refused_again_is_not(void **state)
+{
+	char *text;
+
+	(void)state;
+	conf_open(&node, &plain);
+	caught_begin();
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(mr_reg(&node, 1, FI_SEND, 1ull << 50), -FI_EBADFLAGS);
+	text = caught_end();
+	assert_int_equal(caught_lines(text), 1);
+	free(text);
+	conf_close(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_refused_is_said_once),
+		cmocka_unit_test(what_is_refused_again_is_not),
 	};
 
 	setenv("FI_LOG_LEVEL", "warn", 1);

@@ -90,6 +90,7 @@ enum rvcm_soft_complaint {
 	RVCM_SOFT_COMPLAINT_CROWD,    /* too many of them */
 	RVCM_SOFT_COMPLAINT_ACCEPT,   /* limits: of descriptors, ports, memory */
 	RVCM_SOFT_COMPLAINT_CONNECT,
+	RVCM_SOFT_COMPLAINT_SILENCE, /* a host takes many connections along */
 	RVCM_SOFT_COMPLAINTS,
 };
 

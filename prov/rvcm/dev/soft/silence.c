@@ -44,10 +44,10 @@ static void silence_end(struct rvcm_soft_qp *qp)
 {
 	char name[RVCM_ADDR_STRLEN];
 
-	rvcm_warn(RVCM_LOG_EP_CTRL,
-		  "%s: the host of %s has not answered for %u ms: the connection is given up",
-		  qp->dev->base.attr.name, rvcm_addr_format(&qp->peer, name, sizeof(name)),
-		  qp->dev->tun.silence_timeout_ms);
+	rvcm_complain(&qp->dev->complaints[RVCM_SOFT_COMPLAINT_SILENCE], qp->dev->base.attr.name,
+		      "the host of %s has not answered for %u ms: the connection is given up",
+		      rvcm_addr_format(&qp->peer, name, sizeof(name)),
+		      qp->dev->tun.silence_timeout_ms);
 	atomic_store_explicit(&qp->silent, true, memory_order_release);
 	(void)shutdown(qp->fd, SHUT_RDWR);
 }

@@ -118,7 +118,8 @@ struct rvcm_verbs_pool {
 	struct rvcm_lock lock;
 	struct ibv_srq *srq; /* NULL: gone */
 	struct rvcm_verbs_chunk *chunks;
-	uint32_t made; /* receives that there are */
+	uint32_t made;     /* receives that there are */
+	uint32_t refusals; /* of the device, to register memory for more */
 
 	atomic_uint epoch; /* of its QPs, so many died */
 	atomic_uint watch; /* releases until lost ones are looked for; 0 = nothing to look for */

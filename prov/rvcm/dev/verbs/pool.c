@@ -143,13 +143,25 @@ static int pool_post(struct rvcm_verbs_rx *rx)
 	return rc < 0 ? rc : -rc;
 }
 
+/* Each connection may cause it, so that it is said for the 1st, 2nd, 4th, 8th and so on. */
+static void pool_complain(struct rvcm_verbs_pool *pool, size_t bytes, uint32_t n, int err)
+{
+	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
+	uint32_t refusals = ++pool->refusals;
+	bool loud = (refusals & (refusals - 1)) == 0;
+
+	rvcm_log(loud ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_DATA,
+		 "%s: no %zu bytes for %u more receives (%u so far, refusal %u): %s",
+		 pool->base.dev->attr.name, bytes, n, pool->made, refusals,
+		 rvcm_verbs_limits_text(err, text));
+}
+
 /* Memory for n more, registered. */
 static struct rvcm_verbs_chunk *pool_chunk(struct rvcm_verbs_pool *pool, uint32_t n)
 {
 	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(pool->base.dev);
 	size_t bytes = (pool_stride(pool) * n + POOL_PAGE - 1) / POOL_PAGE * POOL_PAGE;
 	struct rvcm_verbs_chunk *chunk = rvcm_mem_zalloc(sizeof(*chunk) + n * sizeof(chunk->rx[0]));
-	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
 
 	if (!chunk)
 		return NULL;
@@ -162,9 +174,7 @@ static struct rvcm_verbs_chunk *pool_chunk(struct rvcm_verbs_pool *pool, uint32_
 	chunk->mr = ibv_reg_mr(dev->pd, chunk->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (chunk->mr)
 		return chunk;
-	rvcm_warn(RVCM_LOG_EP_DATA, "%s: %zu bytes for %u more receives (%u so far): %s",
-		  dev->base.attr.name, bytes, n, pool->made,
-		  rvcm_verbs_limits_text(errno ? errno : ENOMEM, text));
+	pool_complain(pool, bytes, n, errno ? errno : ENOMEM);
 	pool_chunk_free(chunk);
 	return NULL;
 }
