@@ -355,12 +355,19 @@ static void statistics_are_written(void **state)
 	assert_int_equal(counter("rx_bytes"), 1);
 	assert_int_equal(counter("connects"), 1);
 	assert_int_equal(counter("accepts"), 1);
+	/* and of the device, by name */
+	assert_int_equal(counter("soft-lo.connects"), 1);
+	assert_int_equal(counter("soft-lo.accepts"), 1);
+	assert_int_equal(counter("soft-lo.tx_messages"), counter("tx_messages"));
+	assert_int_equal(counter("soft-lo.rx_messages"), counter("rx_messages"));
+	assert_true(counter("rx_messages") > 0);
 	/* of the whole process, and not of the last domain */
 	conf_pair_open(&pair, &plain);
 	assert_int_equal(one_message(&pair), 0);
 	conf_pair_close(&pair);
 	assert_int_equal(counter("tx_msgs"), 2);
 	assert_int_equal(counter("connects"), 2);
+	assert_int_equal(counter("soft-lo.connects"), 2);
 	unsetenv("FI_RVCM_STATS");
 	snprintf(path, sizeof(path), "%s/s.%d", stat_prefix, (int)getpid());
 	conf_ok(unlink(path));

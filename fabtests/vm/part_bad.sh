@@ -76,7 +76,7 @@ bad_permission() {
 }
 
 bad_memlock() {
-	says "64 KiB of locked memory" '0 of 1 arrived; another: .*' 'siw0: .*64 KiB \(ulimit -l' FI_RVCM_DEVICE=siw0 \
+	says "64 KiB of locked memory" '0 of 1 arrived; another: .*ulimit -l.*' 'siw0: .*64 KiB \(ulimit -l' FI_RVCM_DEVICE=siw0 \
 		FI_RVCM_CONNECT_TIMEOUT=5000 -- bash -c 'ulimit -l 64 && exec "$@"' - "$bad/tries" many 2
 }
 

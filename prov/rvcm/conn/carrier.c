@@ -319,8 +319,47 @@ uint64_t rvcm_carrier_control(struct rvcm_carrier *carrier)
 	return next;
 }
 
-void rvcm_carrier_stats(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats)
+/* -- counters ----------------------------------------------------------------------------- */
+
+static void count_conns(struct rvcm_carrier *carrier)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &carrier->all_conns) {
+		struct rvcm_conn *conn = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		if (conn->link)
+			rvcm_conn_count(conn);
+	}
+}
+
+const char *rvcm_carrier_dev_name(const struct rvcm_carrier *carrier, uint32_t dev)
+{
+	return dev < carrier->attr.n_devs ? carrier->devs[dev].dev->attr.name : NULL;
+}
+
+void rvcm_carrier_dev_stats(struct rvcm_carrier *carrier, uint32_t dev,
+			    struct rvcm_carrier_dev_stats *stats)
+{
+	count_conns(carrier);
+	rvcm_stat_copy((uint64_t *)stats, (const uint64_t *)&carrier->devs[dev].stats,
+		       sizeof(*stats) / sizeof(uint64_t));
+}
+
+void rvcm_carrier_stats(struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats)
 {
 	rvcm_stat_copy((uint64_t *)stats, (const uint64_t *)&carrier->stats,
 		       sizeof(*stats) / sizeof(uint64_t));
+	for (uint32_t i = 0; i < carrier->attr.n_devs; i++) {
+		struct rvcm_carrier_dev_stats of_dev;
+
+		rvcm_carrier_dev_stats(carrier, i, &of_dev);
+		stats->connects += of_dev.connects;
+		stats->accepts += of_dev.accepts;
+		stats->downs += of_dev.downs;
+		stats->tx_messages += of_dev.tx_messages;
+		stats->rx_messages += of_dev.rx_messages;
+		stats->reads += of_dev.reads;
+		stats->read_bytes += of_dev.read_bytes;
+	}
 }

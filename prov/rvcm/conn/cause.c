@@ -7,12 +7,14 @@
 
 #include "conn/conn_impl.h"
 
-/* A limit has a name, and somebody can raise it. */
-static const char *limit_of(int err)
+/* A limit has a name, and somebody can raise it. NO_MEMORY's text has it already. */
+static const char *limit_of(enum rvcm_status status, int err)
 {
 	if (err == EMFILE)
 		return " (RLIMIT_NOFILE, ulimit -n)";
-	return err == ENOMEM ? " (or locked memory: RLIMIT_MEMLOCK, ulimit -l)" : "";
+	return err == ENOMEM && status != RVCM_STATUS_NO_MEMORY
+		       ? " (or locked memory: RLIMIT_MEMLOCK, ulimit -l)"
+		       : "";
 }
 
 void rvcm_cause_deaf(struct rvcm_conn_cause *cause, const struct rvcm_carrier *carrier)
@@ -21,6 +23,7 @@ void rvcm_cause_deaf(struct rvcm_conn_cause *cause, const struct rvcm_carrier *c
 
 	cause->status = RVCM_STATUS_DEVICE_REMOVED;
 	cause->err = 0;
+	cause->vendor_err = 0;
 	cause->text[0] = 0;
 	for (uint32_t i = 0; i < carrier->attr.n_devs && n < sizeof(cause->text); i++)
 		n += (size_t)snprintf(cause->text + n, sizeof(cause->text) - n, "%sdevice %s",
@@ -42,7 +45,7 @@ void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 	snprintf(cause->text, sizeof(cause->text), "peer %s: %s%s%s%s%s%s",
 		 rvcm_addr_format(peer, name, sizeof(name)), rvcm_status_text(status),
 		 detail ? ": " : "", detail ? detail : "", err ? ": " : "",
-		 err ? strerrordesc_np(err) : "", limit_of(err));
+		 err ? strerrordesc_np(err) : "", limit_of(status, err));
 }
 
 void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,

@@ -129,6 +129,16 @@ void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)
 	}
 }
 
+void rvcm_conn_count(struct rvcm_conn *conn)
+{
+	struct rvcm_carrier_dev_stats *stats = &conn->carrier->devs[conn->dev].stats;
+
+	rvcm_stat_add(&stats->tx_messages, conn->tx_messages);
+	rvcm_stat_add(&stats->rx_messages, conn->rx_messages);
+	conn->tx_messages = 0;
+	conn->rx_messages = 0;
+}
+
 void rvcm_conn_schedule(struct rvcm_conn *conn)
 {
 	if (rvcm_list_empty(&conn->work))
@@ -292,11 +302,11 @@ static void judge_end(struct rvcm_conn *conn, const struct rvcm_conn_cause *seen
 }
 
 /* The link is lost, not closed. */
-static void count_loss(struct rvcm_carrier *carrier, const struct rvcm_conn_cause *cause)
+static void count_loss(struct rvcm_carrier_dev *dev, const struct rvcm_conn_cause *cause)
 {
 	if (cause->status == RVCM_STATUS_PEER_CLOSED || cause->status == RVCM_STATUS_CLOSED)
 		return;
-	rvcm_stat_inc(&carrier->stats.downs);
+	rvcm_stat_inc(&dev->stats.downs);
 	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", cause->text);
 }
 
@@ -319,6 +329,7 @@ static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 		rvcm_read_abort(conn, conn->cause.status);
 		rvcm_tx_reset(conn);
 	}
+	rvcm_conn_count(conn);
 	conn->link = NULL;
 	rvcm_hash_del(&conn->carrier->trunks, &conn->trunk);
 }
@@ -366,7 +377,7 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	}
 	let_go(conn, link);
 	cause = conn->cause;
-	count_loss(carrier, &cause);
+	count_loss(&carrier->devs[link->dev], &cause);
 	rvcm_meet_lost(conn, &cause);
 	conn->wanting = false;
 	/* Nobody will look for it any more; the slot may go when control hears of this. */

@@ -138,7 +138,17 @@ struct rvcm_carrier_attr {
 	void *sink_ctx;
 };
 
-/* Counters, written by the data side or under the control lock, readable from anywhere. */
+/* Counters of one device; those of all are in rvcm_carrier_stats as well. */
+struct rvcm_carrier_dev_stats {
+	uint64_t connects;    /* links established that we opened */
+	uint64_t accepts;     /* links established that a peer opened */
+	uint64_t downs;       /* links lost other than by an orderly close */
+	uint64_t tx_messages; /* DATA frames posted */
+	uint64_t rx_messages; /* DATA frames accepted */
+	uint64_t reads;       /* RDMA reads posted */
+	uint64_t read_bytes;
+};
+
 struct rvcm_carrier_stats {
 	uint64_t connects;      /* links established that we opened */
 	uint64_t accepts;       /* links established that a peer opened */
@@ -219,7 +229,13 @@ int rvcm_carrier_control_fds(struct rvcm_carrier *carrier, int *fds, int n);
  */
 uint64_t rvcm_carrier_control(struct rvcm_carrier *carrier);
 
-void rvcm_carrier_stats(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats);
+/* What there has been until now. Data side. */
+void rvcm_carrier_stats(struct rvcm_carrier *carrier, struct rvcm_carrier_stats *stats);
+/* What attr.devs[dev] is called; NULL: there are not so many. Any side. */
+const char *rvcm_carrier_dev_name(const struct rvcm_carrier *carrier, uint32_t dev);
+/* The counters of that one. Data side. */
+void rvcm_carrier_dev_stats(struct rvcm_carrier *carrier, uint32_t dev,
+			    struct rvcm_carrier_dev_stats *stats);
 
 /* -- paths -------------------------------------------------------------------------------- */
 

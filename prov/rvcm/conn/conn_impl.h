@@ -207,6 +207,10 @@ struct rvcm_conn {
 	uint64_t bye_ordinal;         /* of the post of our BYE; 0 = none */
 	struct rvcm_conn_cause cause; /* while failing or failed */
 
+	/* DATA frames that its device's stats do not have yet. */
+	uint64_t tx_messages;
+	uint64_t rx_messages;
+
 	/* Sending: seq - acked messages are in replay; seq may not pass limit. */
 	size_t tx_bytes_max; /* of a message */
 	uint32_t tx_seq;
@@ -328,7 +332,10 @@ struct rvcm_carrier_dev {
 	struct rvcm_dev *dev;
 	struct rvcm_dev_cq *cq;
 	struct rvcm_dev_pool *pool;
-	atomic_uint receives;          /* of the pool, not granted to any link: budget.c */
+	atomic_uint receives; /* of the pool, not granted to any link: budget.c */
+	/* connects and accepts under the control lock, the rest the data side's; conns add to it.
+	 */
+	struct rvcm_carrier_dev_stats stats;
 	bool removed;                  /* control's */
 	bool gone;                     /* the same, as the data side has heard */
 	struct rvcm_mail removed_mail; /* control posts */
@@ -339,7 +346,7 @@ struct rvcm_carrier {
 	struct rvcm_carrier_dev devs[RVCM_CONN_DEVS_MAX];
 	uint32_t incarnation;
 	uint64_t hash_seed;
-	struct rvcm_carrier_stats stats;
+	struct rvcm_carrier_stats stats; /* but for what devs[].stats has */
 	struct rvcm_mailbox to_data;
 	struct rvcm_mailbox to_control;
 	struct rvcm_slot *slots[RVCM_CONN_SLOTS_MAX]; /* written under the control lock */

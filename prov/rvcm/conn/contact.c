@@ -241,43 +241,48 @@ static void do_share(struct rvcm_contact *contact)
 	rvcm_contact_tidy(contact);
 }
 
-/* Not over the device that comes first: people want to know. */
-static void say_fallback(struct rvcm_contact *contact)
+/* Why by this device, and not by the one that comes first. */
+static const char *why_not_first(const struct rvcm_contact *contact)
+{
+	if (contact->link->dev == 0)
+		return contact->carrier->attr.n_devs > 1 ? "it comes first" : "there is no other";
+	if (!contact->link->opener)
+		return "it chose so";
+	return contact->cause.text[0] ? contact->cause.text : "that failed before";
+}
+
+/* Which device was chosen; that it is not the one that comes first is worth a warning. */
+static void say_chosen(struct rvcm_contact *contact)
 {
 	struct rvcm_carrier *carrier = contact->carrier;
+	uint16_t dev = contact->link->dev;
 	char name[RVCM_ADDR_STRLEN], more[40] = "";
 	uint32_t missed = 0;
-	const char *why = "that failed before";
+	bool loud = dev != 0 && rvcm_throttle_pass(&carrier->fallbacks, rvcm_carrier_now(carrier),
+						   FALLBACKS_NS, &missed);
 
-	if (contact->link->dev == 0 ||
-	    !rvcm_throttle_pass(&carrier->fallbacks, rvcm_carrier_now(carrier), FALLBACKS_NS,
-				&missed))
-		return;
 	if (missed)
 		snprintf(more, sizeof(more), " (and %u more peers)", missed);
-	if (!contact->link->opener)
-		why = "it chose so";
-	else if (contact->cause.text[0])
-		why = contact->cause.text;
-	rvcm_warn(RVCM_LOG_EP_CTRL, "peer %s%s is reached by %s, not by %s: %s",
-		  rvcm_addr_format(&contact->peer, name, sizeof(name)), more,
-		  carrier->devs[contact->link->dev].dev->attr.name, carrier->devs[0].dev->attr.name,
-		  why);
+	rvcm_log(loud ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL,
+		 "peer %s%s is reached by %s%s%s: %s",
+		 rvcm_addr_format(&contact->peer, name, sizeof(name)), more,
+		 carrier->devs[dev].dev->attr.name, dev ? ", not by " : "",
+		 dev ? carrier->devs[0].dev->attr.name : "", why_not_first(contact));
 }
 
 static void do_hand_over(struct rvcm_contact *contact)
 {
-	say_fallback(contact);
+	say_chosen(contact);
 	settle(contact);
-	rvcm_stat_inc(&contact->carrier->stats.connects);
+	rvcm_stat_inc(&contact->carrier->devs[contact->link->dev].stats.connects);
 	rvcm_carrier_mail_data(contact->carrier, &contact->link->up);
 }
 
 static void do_take(struct rvcm_contact *contact)
 {
-	say_fallback(contact);
+	say_chosen(contact);
 	settle(contact);
-	rvcm_stat_inc(&contact->carrier->stats.accepts);
+	rvcm_stat_inc(&contact->carrier->devs[contact->link->dev].stats.accepts);
 }
 
 static void do_break(struct rvcm_contact *contact)

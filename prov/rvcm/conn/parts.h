@@ -117,6 +117,8 @@ uint64_t rvcm_control_run(struct rvcm_carrier *carrier);
 /* -- conn.c: the data side's -- */
 void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
 void rvcm_conn_schedule(struct rvcm_conn *conn);
+/* Have its messages counted as its device's. */
+void rvcm_conn_count(struct rvcm_conn *conn);
 /* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
 void rvcm_conn_want(struct rvcm_conn *conn);
 /* End the link: detach when the stack is unwound, tell control. */

@@ -24,7 +24,7 @@ int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,
 	rvcm_list_init(&read->node);
 	rvcm_list_add_tail(&conn->reads, &read->node);
 	conn->reads_open++;
-	rvcm_stat_inc(&conn->carrier->stats.reads);
+	rvcm_stat_inc(&conn->carrier->devs[conn->dev].stats.reads);
 	rvcm_conn_schedule(conn);
 	return 0;
 }
@@ -76,7 +76,7 @@ static void finish(struct rvcm_read *read)
 	enum rvcm_status status = read->status;
 
 	if (status == RVCM_STATUS_OK)
-		carrier->stats.read_bytes += read->op.bytes;
+		rvcm_stat_add(&carrier->devs[conn->dev].stats.read_bytes, read->op.bytes);
 	rvcm_list_del(&read->node);
 	rvcm_pool_put(&carrier->reads, read);
 	conn->reads_open--;

@@ -101,7 +101,7 @@ static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 		return;
 	}
 	path->implied = false;
-	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
+	rvcm_stat_inc(&conn->rx_messages);
 	if (path->placing) {
 		path->placing = false;
 		attr->sink->placed(attr->sink_ctx, &path->pub, (const uint8_t *)(frame + 1), bytes);
@@ -293,7 +293,7 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 	attr = &conn->carrier->attr;
 	path = conn->last_in;
 	conn->rx_next++;
-	rvcm_stat_inc(&conn->carrier->stats.rx_messages);
+	rvcm_stat_inc(&conn->rx_messages);
 	attr->sink->recv(attr->sink_ctx, &path->pub, data + sizeof(*frame), bytes - sizeof(*frame));
 }
 

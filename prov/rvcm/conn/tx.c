@@ -192,7 +192,7 @@ static inline struct rvcm_buf *take_data(struct rvcm_path_full *path, size_t byt
 
 	conn->reserved = NULL;
 	rvcm_way_shut(conn);
-	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
+	rvcm_stat_inc(&conn->tx_messages);
 	buf->flags = RVCM_BUF_HELD | flags;
 	fill(buf, RVCM_WIRE_DATA, conn->tx_seq++, path->out_slots, bytes);
 	return buf;
@@ -244,7 +244,7 @@ static inline void send_straight(struct rvcm_path_full *path, struct rvcm_conn *
 	uint32_t seq = conn->tx_seq;
 	int rc;
 
-	rvcm_stat_inc(&conn->carrier->stats.tx_messages);
+	rvcm_stat_inc(&conn->tx_messages);
 	buf->flags = RVCM_BUF_HELD;
 	fill(buf, RVCM_WIRE_DATA, seq, path->out_slots, bytes);
 	stamp(conn, (void *)buf->frame);

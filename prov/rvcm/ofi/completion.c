@@ -3,9 +3,11 @@
 
 #include "ofi/completion.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "ofi/endpoint.h"
 #include "ofi/sockaddr.h"
 #include "rvcm/fi_ext_rvcm.h"
@@ -74,11 +76,22 @@ static inline void fill(struct rvcm_cq_entry *entry, const struct rvcm_ep_comp *
 	entry->err = 0;
 }
 
+/*
+ * The cause in words. Where there is none but that memory ran out, and that may have been memory
+ * that is locked to be registered, it says how much of that there may be.
+ */
+static const char *cause_of(const struct rvcm_ep_comp *comp, int err, char *buf)
+{
+	return comp->text || err != ENOMEM ? comp->text : rvcm_limit_locked_text(err, buf);
+}
+
 /* One that is read with fi_cq_readerr. */
 static void push_error(struct rvcm_endpoint *ep, struct rvcm_cq *cq,
 		       const struct rvcm_ep_comp *comp)
 {
 	struct rvcm_cq_entry entry;
+	char buf[RVCM_LIMIT_TEXT_MAX];
+	const char *text;
 
 	fill(&entry, comp, completion_flags(comp->flags));
 	if (comp->status == RVCM_STATUS_OK) {
@@ -87,8 +100,8 @@ static void push_error(struct rvcm_endpoint *ep, struct rvcm_cq *cq,
 	}
 	entry.err = completion_error(comp);
 	entry.prov_errno = completion_prov_errno(comp);
-	rvcm_cq_push_error(cq, &entry, comp->overflow, comp->text,
-			   comp->text ? strlen(comp->text) + 1 : 0);
+	text = cause_of(comp, entry.err, buf);
+	rvcm_cq_push_error(cq, &entry, comp->overflow, text, text ? strlen(text) + 1 : 0);
 }
 
 /* Its source is to be known, and is not. */

@@ -6,14 +6,17 @@
 #include <inttypes.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/limit.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/status.h"
 #include "ofi/fabric.h"
 #include "ofi/nosys.h"
+#include "rvcm/fi_ext_rvcm.h"
 
 struct eq {
 	struct fid_eq fid;
@@ -97,12 +100,15 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 static const char *eq_strerror(struct fid_eq *eq, int prov_errno, const void *err_data, char *buf,
 			       size_t len)
 {
+	const char *text = rvcm_status_text((enum rvcm_status)FI_RVCM_ERRNO_STATUS(prov_errno));
+
 	(void)eq;
-	(void)prov_errno;
 	(void)err_data;
-	if (buf && len)
-		buf[0] = 0;
-	return "no error";
+	if (buf && len) {
+		snprintf(buf, len, "%s", text);
+		text = buf;
+	}
+	return text;
 }
 
 static const struct fi_ops fid_ops = {

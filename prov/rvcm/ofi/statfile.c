@@ -20,29 +20,60 @@ struct row {
 };
 
 static const struct row ep_rows[] = {
-#define RVCM_STAT_EP(name) { #name, offsetof(struct rvcm_ep_stats, name) },
-#define RVCM_STAT_CARRIER(name)
+#define RVCM_STAT_EP(name, meaning) { #name, offsetof(struct rvcm_ep_stats, name) },
+#define RVCM_STAT_CARRIER(name, meaning)
+#define RVCM_STAT_DEV(name)
 #include "ofi/stats.def"
 #undef RVCM_STAT_EP
 #undef RVCM_STAT_CARRIER
+#undef RVCM_STAT_DEV
 };
 
 static const struct row carrier_rows[] = {
-#define RVCM_STAT_EP(name)
-#define RVCM_STAT_CARRIER(name) { #name, offsetof(struct rvcm_carrier_stats, name) },
+#define RVCM_STAT_EP(name, meaning)
+#define RVCM_STAT_CARRIER(name, meaning) { #name, offsetof(struct rvcm_carrier_stats, name) },
+#define RVCM_STAT_DEV(name)
 #include "ofi/stats.def"
 #undef RVCM_STAT_EP
 #undef RVCM_STAT_CARRIER
+#undef RVCM_STAT_DEV
+};
+
+static const struct row dev_rows[] = {
+#define RVCM_STAT_EP(name, meaning)
+#define RVCM_STAT_CARRIER(name, meaning)
+#define RVCM_STAT_DEV(name) { #name, offsetof(struct rvcm_carrier_dev_stats, name) },
+#include "ofi/stats.def"
+#undef RVCM_STAT_EP
+#undef RVCM_STAT_CARRIER
+#undef RVCM_STAT_DEV
 };
 
 #define EP_COUNT      (sizeof(ep_rows) / sizeof(ep_rows[0]))
 #define CARRIER_COUNT (sizeof(carrier_rows) / sizeof(carrier_rows[0]))
+#define DEV_COUNT     (sizeof(dev_rows) / sizeof(dev_rows[0]))
+
+_Static_assert(EP_COUNT == sizeof(struct rvcm_ep_stats) / sizeof(uint64_t), "one is left out");
+_Static_assert(CARRIER_COUNT == sizeof(struct rvcm_carrier_stats) / sizeof(uint64_t),
+	       "one is left out");
+_Static_assert(DEV_COUNT == sizeof(struct rvcm_carrier_dev_stats) / sizeof(uint64_t),
+	       "one is left out");
+
+#define NAME_BYTES sizeof(((struct rvcm_dev_attr *)NULL)->name)
+#define DEVS_MAX   32 /* by name, in a process; further ones are counted together */
+
+struct dev_total {
+	char name[NAME_BYTES];
+	uint64_t of[DEV_COUNT];
+};
 
 static struct {
 	pthread_mutex_t lock;
 	uint64_t ep[EP_COUNT];
 	uint64_t carrier[CARRIER_COUNT];
 	uint64_t mr[RVCM_MR_STATS];
+	struct dev_total devs[DEVS_MAX];
+	uint32_t n_devs;
 	bool told; /* that they cannot be written: every endpoint and domain would find that */
 } totals = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -56,7 +87,40 @@ static uint64_t field(const void *stats, const struct row *row)
 	return value;
 }
 
-static void count_carrier(const struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted)
+/* The device of that name: the same one, should it be opened again. */
+static struct dev_total *dev_total(const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < totals.n_devs && strcmp(totals.devs[i].name, name))
+		i++;
+	if (i == DEVS_MAX) {
+		i = DEVS_MAX - 1;
+		name = "others";
+	}
+	snprintf(totals.devs[i].name, sizeof(totals.devs[i].name), "%s", name);
+	if (i == totals.n_devs)
+		totals.n_devs++;
+	return &totals.devs[i];
+}
+
+static void count_devs(struct rvcm_carrier *carrier, struct rvcm_carrier_dev_stats *counted)
+{
+	const char *name;
+
+	for (uint32_t i = 0; (name = rvcm_carrier_dev_name(carrier, i)); i++) {
+		struct dev_total *total = dev_total(name);
+		struct rvcm_carrier_dev_stats now;
+
+		rvcm_carrier_dev_stats(carrier, i, &now);
+		for (size_t k = 0; k < DEV_COUNT; k++)
+			total->of[k] +=
+				field(&now, &dev_rows[k]) - field(&counted[i], &dev_rows[k]);
+		counted[i] = now;
+	}
+}
+
+static void count_carrier(struct rvcm_carrier *carrier, struct rvcm_carrier_stats *counted)
 {
 	struct rvcm_carrier_stats now;
 
@@ -87,6 +151,7 @@ static void count_mr(struct rvcm_mr_domain *mr, struct rvcm_mr_stats *counted)
 static void count_engine(struct rvcm_engine *engine, struct rvcm_statfile_counted *counted)
 {
 	count_carrier(rvcm_engine_carrier(engine), &counted->carrier);
+	count_devs(rvcm_engine_carrier(engine), counted->devs);
 	count_mr(rvcm_engine_mr(engine), &counted->mr);
 }
 
@@ -100,13 +165,28 @@ static bool print_mr(FILE *file)
 	return true;
 }
 
-static bool print(FILE *file, const uint64_t *total, const struct row *rows, size_t n)
+/* of: whose they are, with a point behind; "" = of all. */
+static bool print(FILE *file, const char *of, const uint64_t *total, const struct row *rows,
+		  size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (fprintf(file, "%s %" PRIu64 "\n", rows[i].name, total[i]) < 0)
+		if (fprintf(file, "%s%s %" PRIu64 "\n", of, rows[i].name, total[i]) < 0)
 			return false;
 	}
 	return true;
+}
+
+static bool print_devs(FILE *file)
+{
+	bool good = true;
+
+	for (uint32_t i = 0; i < totals.n_devs && good; i++) {
+		char of[NAME_BYTES + 1];
+
+		snprintf(of, sizeof(of), "%s.", totals.devs[i].name);
+		good = print(file, of, totals.devs[i].of, dev_rows, DEV_COUNT);
+	}
+	return good;
 }
 
 /* Write it beside and rename it: whoever reads sees the old file or the new one. */
@@ -117,8 +197,9 @@ static int write_file(const char *name, const char *beside)
 
 	if (!file)
 		return -errno;
-	good = print(file, totals.ep, ep_rows, EP_COUNT) &&
-	       print(file, totals.carrier, carrier_rows, CARRIER_COUNT) && print_mr(file);
+	good = print(file, "", totals.ep, ep_rows, EP_COUNT) &&
+	       print(file, "", totals.carrier, carrier_rows, CARRIER_COUNT) && print_mr(file) &&
+	       print_devs(file);
 	if (fclose(file) || !good || rename(beside, name)) {
 		int rc = -errno;
 
