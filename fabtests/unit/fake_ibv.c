@@ -459,6 +459,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	qp->taken = true;
 	qp->qp.context = pd->context;
 	qp->qp.srq = attr->srq;
+	qp->qp.qp_context = attr->qp_context;
 	make_ex(&qp->ex);
 	fake_ibv.n_made++;
 	return &qp->qp;

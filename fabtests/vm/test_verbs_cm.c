@@ -187,6 +187,39 @@ static void a_peer_that_never_answers_is_unreachable(struct contract *c)
 	contract_settle(c);
 }
 
+static bool no_queue_pairs(void)
+{
+	return system("! rdma resource show qp link cm0/1 | grep -q 'type RC'") == 0;
+}
+
+/*
+ * Nothing answers on this interface, and siw's connect waits for two minutes. Then the address
+ * comes to be this host's, where nobody listens, so that the kernel gives up.
+ */
+static void a_host_that_answers_nothing_holds_up_nobody(struct contract *c)
+{
+	const struct contract_event *event;
+	struct contract_link dead, link;
+	struct rvcm_addr away;
+
+	assert_int_equal(rvcm_addr_parse("10.77.5.9:5000", &away), 0);
+	assert_int_equal(run("ip link set cmif arp off"), 0); /* it is not asked for either */
+	contract_link_open(c, &dead, NULL);
+	assert_int_equal(c->side[0].ops->connect(dead.qp[0], &away, NULL, 0), 0);
+	contract_event(c, 0, &dead.ctx[0], RVCM_DEV_EVENT_ADDR_RESOLVED);
+	contract_event(c, 0, &dead.ctx[0], RVCM_DEV_EVENT_ROUTE_RESOLVED);
+	contract_link_up(c, &link, NULL);
+	event = contract_event(c, 0, &dead.ctx[0], RVCM_DEV_EVENT_UNREACHABLE);
+	assert_int_equal(event->ev.status, RVCM_STATUS_CONNECT_TIMEOUT);
+	for (int i = 0; i < 2; i++) {
+		contract_detach(c, link.qp[i]);
+		contract_close(c, link.qp[i]);
+		contract_close(c, dead.qp[i]);
+	}
+	assert_int_equal(run("ip addr add 10.77.5.9/32 dev cmif"), 0);
+	CONTRACT_WAIT(c, no_queue_pairs());
+}
+
 static void an_address_that_no_route_leads_to(struct contract *c)
 {
 	const struct contract_event *event;
@@ -325,6 +358,7 @@ static const struct contract_test common_tests[] = {
 	CONTRACT_TEST(a_port_goes_down_and_up),
 	CONTRACT_TEST(a_device_without_a_port_is_not_offered),
 	CONTRACT_TEST(a_peer_that_never_answers_is_unreachable),
+	CONTRACT_TEST(a_host_that_answers_nothing_holds_up_nobody),
 	CONTRACT_TEST(an_address_that_no_route_leads_to),
 	CONTRACT_TEST(an_address_of_another_family),
 	CONTRACT_TEST_CAPS(a_connection_leaves_time_wait, RVCM_DEV_CAP_PLACED),

@@ -25,7 +25,7 @@ void rvcm_verbs_cm_wake(struct rvcm_verbs_dev *dev)
 	(void)rc; /* an eventfd takes a 1 unless it is full, and then it is readable anyway */
 }
 
-/* What the data side told of its QPs. */
+/* What the data side told of its QPs, and what a thread was told. */
 static void cm_mail(struct rvcm_verbs_dev *dev)
 {
 	struct rvcm_list *node;
@@ -48,6 +48,7 @@ static void cm_mail(struct rvcm_verbs_dev *dev)
 			break;
 		rvcm_verbs_end_news(qp, news);
 	}
+	rvcm_verbs_caller_results(dev);
 	rvcm_verbs_gone_control(dev);
 }
 

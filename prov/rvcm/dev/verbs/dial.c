@@ -132,12 +132,16 @@ void rvcm_verbs_dial_param(const struct rvcm_verbs_qp *qp, struct rdma_conn_para
 int rvcm_verbs_dial_request(struct rvcm_verbs_qp *qp)
 {
 	struct rdma_conn_param param;
+	int rc;
 
 	rvcm_verbs_dial_param(qp, &param);
 	param.private_data = qp->private_data;
 	param.private_data_len = qp->private_bytes;
-	if (rdma_connect(qp->id, &param))
-		return -errno;
 	qp->unanswered = true;
-	return 0;
+	rc = rvcm_verbs_dev_of(qp->base.dev)->iwarp ? rvcm_verbs_caller_connect(qp, &param)
+	     : rdma_connect(qp->id, &param)         ? -errno
+						    : 0;
+	if (rc)
+		qp->unanswered = false;
+	return rc;
 }

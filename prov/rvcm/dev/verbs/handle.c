@@ -43,7 +43,6 @@ static const struct {
 	{ ENETUNREACH, RDMA_CM_EVENT_UNREACHABLE }, { 0, RDMA_CM_EVENT_CONNECT_ERROR },
 };
 
-/* err: positive. */
 static void handle_step_failed(struct rvcm_verbs_qp *qp, bool addr, int err)
 {
 	struct rvcm_verbs_said said = { .status = -err, .opener = true };
@@ -58,12 +57,22 @@ static void handle_step_failed(struct rvcm_verbs_qp *qp, bool addr, int err)
 	rvcm_verbs_end_attempt(qp, &verdict);
 }
 
+void rvcm_verbs_handle_refused(struct rvcm_verbs_qp *qp, int err)
+{
+	qp->unanswered = false;
+	if (rvcm_verbs_qp_state(&qp->base) == RVCM_DEV_QP_CONNECTING)
+		handle_step_failed(qp, false, err);
+}
+
 /* Its address is known, or its route: the next step. */
 static bool handle_step(struct rvcm_verbs_qp *qp, const struct handle *h, struct rvcm_dev_event *ev)
 {
 	bool addr = h->said.event == RDMA_CM_EVENT_ADDR_RESOLVED;
-	int rc = addr ? rvcm_verbs_dial_route(qp) : rvcm_verbs_dial_request(qp);
+	int rc;
 
+	if (qp->unanswered) /* the last step was taken: or it is who accepts */
+		return false;
+	rc = addr ? rvcm_verbs_dial_route(qp) : rvcm_verbs_dial_request(qp);
 	if (rc)
 		handle_step_failed(qp, addr, -rc);
 	ev->type = h->verdict.type;
@@ -136,8 +145,13 @@ static bool handle_request(struct rvcm_verbs_dev *dev, const struct handle *h,
 {
 	struct rvcm_dev_listener *listener =
 		rvcm_container_of(h->src, struct rvcm_dev_listener, src);
-	struct rvcm_dev_req *req = rvcm_verbs_listen_request(listener, h->id);
+	struct rvcm_dev_req *req;
 
+	if (h->src->kind != RVCM_VERBS_SRC_LISTENER) { /* nobody listened */
+		rdma_destroy_id(h->id);
+		return false;
+	}
+	req = rvcm_verbs_listen_request(listener, h->id);
 	if (!req)
 		return false;
 	req->responder_resources = h->responder_resources;

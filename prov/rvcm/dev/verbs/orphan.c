@@ -17,7 +17,10 @@ struct rvcm_verbs_orphan {
 	struct rvcm_list node; /* dev->orphans */
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp; /* NULL: its owner has it yet */
+	struct rvcm_verbs_dev *dev;
 	struct rvcm_verbs_qp *owner;
+	bool calling;  /* rdma_connect is under way: caller.c */
+	bool answered; /* something has come for it */
 };
 
 static void orphan_end(struct rvcm_verbs_orphan *orphan)
@@ -26,8 +29,7 @@ static void orphan_end(struct rvcm_verbs_orphan *orphan)
 		orphan->owner->orphan = NULL;
 	rvcm_list_del(&orphan->node);
 	rdma_destroy_id(orphan->id);
-	if (orphan->qp)
-		(void)ibv_destroy_qp(orphan->qp); /* fails when the device is gone */
+	rvcm_verbs_qp_destroy(orphan->dev, orphan->qp);
 	rvcm_mem_free(orphan);
 }
 
@@ -35,16 +37,20 @@ static void orphan_make(struct rvcm_verbs_qp *qp)
 {
 	struct rvcm_verbs_orphan *orphan = rvcm_mem_zalloc(sizeof(*orphan));
 
-	if (!orphan) { /* then it may take its time */
-		rdma_destroy_id(qp->id);
+	if (!orphan) { /* then it may take its time; what is being called with it is leaked */
+		if (!rvcm_verbs_caller_hand_over(qp, NULL))
+			rdma_destroy_id(qp->id);
 		return;
 	}
 	orphan->src.kind = RVCM_VERBS_SRC_ORPHAN;
+	orphan->dev = rvcm_verbs_dev_of(qp->base.dev);
 	orphan->id = qp->id;
 	orphan->id->context = &orphan->src;
 	orphan->owner = qp;
+	orphan->answered = !qp->unanswered;
+	orphan->calling = rvcm_verbs_caller_hand_over(qp, orphan);
 	qp->orphan = orphan;
-	rvcm_list_add_tail(&rvcm_verbs_dev_of(qp->base.dev)->orphans, &orphan->node);
+	rvcm_list_add_tail(&orphan->dev->orphans, &orphan->node);
 }
 
 void rvcm_verbs_orphan(struct rvcm_verbs_qp *qp)
@@ -53,7 +59,8 @@ void rvcm_verbs_orphan(struct rvcm_verbs_qp *qp)
 
 	if (!qp->id)
 		return;
-	if (dev->iwarp && qp->unanswered)
+	rvcm_verbs_caller_withdraw(qp);
+	if (dev->iwarp && (qp->unanswered || qp->call))
 		orphan_make(qp);
 	else
 		rdma_destroy_id(qp->id);
@@ -74,10 +81,24 @@ void rvcm_verbs_orphan_close(struct rvcm_verbs_qp *qp)
 void rvcm_verbs_orphan_event(struct rvcm_verbs_dev *dev, struct rvcm_verbs_src *src,
 			     enum rdma_cm_event_type event)
 {
+	struct rvcm_verbs_orphan *orphan = rvcm_container_of(src, struct rvcm_verbs_orphan, src);
+
 	if (event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		rvcm_verbs_gone_begin(dev);
-	if (event != RDMA_CM_EVENT_ADDR_CHANGE)
-		orphan_end(rvcm_container_of(src, struct rvcm_verbs_orphan, src));
+	if (event == RDMA_CM_EVENT_ADDR_CHANGE)
+		return;
+	orphan->answered = true;
+	if (orphan->calling)
+		return;
+	orphan_end(orphan);
+	rvcm_verbs_gone_control(dev); /* it may be what a removal waits for */
+}
+
+void rvcm_verbs_orphan_called(struct rvcm_verbs_orphan *orphan, int rc)
+{
+	orphan->calling = false;
+	if (rc || orphan->answered)
+		orphan_end(orphan);
 }
 
 void rvcm_verbs_orphan_settle(struct rvcm_verbs_dev *dev)

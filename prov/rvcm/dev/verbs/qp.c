@@ -124,12 +124,14 @@ struct ibv_qp *rvcm_verbs_qp_take(struct rvcm_verbs_qp *qp)
 
 void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp)
 {
-	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
-	struct ibv_qp *gone = rvcm_verbs_qp_take(qp);
+	rvcm_verbs_qp_destroy(rvcm_verbs_dev_of(qp->base.dev), rvcm_verbs_qp_take(qp));
+}
 
-	if (!gone)
+void rvcm_verbs_qp_destroy(struct rvcm_verbs_dev *dev, struct ibv_qp *taken)
+{
+	if (!taken)
 		return;
-	(void)ibv_destroy_qp(gone); /* fails when the device is gone, and it with it */
+	(void)ibv_destroy_qp(taken); /* fails when the device is gone, and it with it */
 	rvcm_lock_acquire(&dev->lock);
 	dev->n_qps--;
 	rvcm_lock_release(&dev->lock);

@@ -195,10 +195,17 @@ static void verbs_close(struct rvcm_dev *base)
 		rvcm_verbs_listen_req_free(
 			rvcm_list_entry(rvcm_list_first(&dev->reqs), struct rvcm_dev_req, node));
 	rvcm_verbs_orphan_settle(dev);
+	rvcm_timer_cancel(&dev->alarm.timers, &dev->alive);
+	if (!rvcm_verbs_caller_leave(dev))
+		rvcm_verbs_close_rest(dev);
+}
+
+void rvcm_verbs_close_rest(struct rvcm_verbs_dev *dev)
+{
+	rvcm_verbs_caller_results(dev);
 	rvcm_verbs_release(dev);
 	if (dev->channel && rvcm_list_empty(&dev->orphans))
 		rdma_destroy_event_channel(dev->channel);
-	rvcm_timer_cancel(&dev->alarm.timers, &dev->alive);
 	rvcm_alarm_fini(&dev->alarm);
 	verbs_close_fds(dev);
 	rvcm_hash_fini(&dev->by_number);
@@ -267,6 +274,8 @@ static void verbs_init(struct rvcm_verbs_dev *dev, const struct rvcm_dev_attr *a
 	rvcm_list_init(&dev->reqs);
 	rvcm_list_init(&dev->qps);
 	rvcm_list_init(&dev->orphans);
+	rvcm_list_init(&dev->calls);
+	rvcm_list_init(&dev->called);
 	rvcm_list_init(&dev->mail);
 	rvcm_list_init(&dev->mrs);
 	rvcm_list_init(&dev->pools);

@@ -3,9 +3,9 @@
  * Any RDMA NIC: librdmacm for connections, libibverbs for data. InfiniBand, RoCE and iWARP, and on
  * Linux the kernel's soft devices rxe and siw.
  *
- * One device per address that rdma_cm maps to an RDMA device. There are no threads of its own. A
- * completed SEND or WRITE is placed at the peer on InfiniBand and RoCE (cap PLACED), and handed to
- * the stream on iWARP.
+ * One device per address that rdma_cm maps to an RDMA device. There are no threads of its own but,
+ * on iWARP, those that wait in rdma_connect. A completed SEND or WRITE is placed at the peer on
+ * InfiniBand and RoCE (cap PLACED), and handed to the stream on iWARP.
  *
  * A device that is removed while in use (rdma_cm's DEVICE_REMOVAL, ibv's DEVICE_FATAL) is reported
  * once as DEVICE_REMOVAL, with ctx NULL; then each QP of it ends as by any other error. What the

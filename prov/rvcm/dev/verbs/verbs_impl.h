@@ -141,7 +141,11 @@ struct rvcm_verbs_dev {
 	struct rvcm_list pools;
 	struct rvcm_list srqs;
 	struct rvcm_list cqs;
-	uint32_t n_qps; /* with an ibv_qp: what an out-of-QPs message says is in use */
+	uint32_t n_qps;          /* with an ibv_qp: what an out-of-QPs message says is in use */
+	struct rvcm_list calls;  /* caller.c's: to be made */
+	struct rvcm_list called; /* made, and control has not looked yet */
+	uint32_t callers;        /* threads that make them */
+	bool closed;             /* the last of these releases what is left of the device */
 };
 
 struct rvcm_verbs_cq {
@@ -202,6 +206,7 @@ struct rvcm_verbs_qp {
 	struct rvcm_list end_node;                          /* dev->ends */
 	struct rvcm_timer timer;                            /* connecting, or ending */
 	struct rvcm_verbs_orphan *orphan;                   /* whose ibv_qp this is: orphan.c */
+	struct rvcm_verbs_call *call;                       /* under way, or to be: caller.c */
 	uint8_t private_data[RVCM_VERBS_PRIVATE_BYTES_MAX]; /* connect's, until the route is known
 							     */
 	uint8_t private_bytes;
@@ -311,6 +316,8 @@ bool rvcm_verbs_event_next(struct rvcm_verbs_dev *dev, struct rvcm_dev_event *ev
 /* handle.c: one event of rdma_cm, which is acknowledged. True: *ev is to be reported. */
 bool rvcm_verbs_handle(struct rvcm_verbs_dev *dev, struct rdma_cm_event *cm,
 		       struct rvcm_dev_event *ev);
+/* rdma_connect said so, err > 0: its attempt has failed. */
+void rvcm_verbs_handle_refused(struct rvcm_verbs_qp *qp, int err);
 
 /* alive.c: there is a connection. */
 void rvcm_verbs_alive_begin(struct rvcm_verbs_dev *dev);
@@ -378,8 +385,9 @@ void rvcm_verbs_qp_close(struct rvcm_dev_qp *qp);
 enum rvcm_dev_qp_state rvcm_verbs_qp_state(const struct rvcm_dev_qp *qp);
 /* Destroy the ibv_qp: it leaves dev->by_number. By detach (and then by nobody else), or control. */
 void rvcm_verbs_qp_unmake(struct rvcm_verbs_qp *qp);
-/* As unmake, but the ibv_qp is the caller's to be destroyed; NULL: there was none. */
+/* The same in two steps: it is the caller's, to be destroyed; NULL: there was none. */
 struct ibv_qp *rvcm_verbs_qp_take(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_qp_destroy(struct rvcm_verbs_dev *dev, struct ibv_qp *taken);
 /* States only go forward: to this one, unless it is there or further. Any thread. */
 void rvcm_verbs_qp_advance(struct rvcm_verbs_qp *qp, enum rvcm_dev_qp_state state);
 /* Any thread: control will look at these news. */
@@ -395,13 +403,29 @@ void rvcm_verbs_orphan_close(struct rvcm_verbs_qp *qp);
 void rvcm_verbs_orphan_settle(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_orphan_event(struct rvcm_verbs_dev *dev, struct rvcm_verbs_src *src,
 			     enum rdma_cm_event_type event);
+/* Its rdma_connect has returned: 0, and then something comes for it, or a negative errno. */
+void rvcm_verbs_orphan_called(struct rvcm_verbs_orphan *orphan, int rc);
+
+/*
+ * caller.c: rdma_connect of a QP's id, by a thread. connect: 0, and what it returned is in
+ * results, which control calls when it was woken; or a negative errno. withdraw: unless a thread
+ * has begun it, it is not made. hand_over: what the QP's call, if there is one, returns is the
+ * orphan's, or nobody's. leave, when the device is closed: is there a thread yet, which calls
+ * close_rest then?
+ */
+int rvcm_verbs_caller_connect(struct rvcm_verbs_qp *qp, const struct rdma_conn_param *param);
+void rvcm_verbs_caller_results(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_caller_withdraw(struct rvcm_verbs_qp *qp);
+bool rvcm_verbs_caller_hand_over(struct rvcm_verbs_qp *qp, struct rvcm_verbs_orphan *orphan);
+bool rvcm_verbs_caller_leave(struct rvcm_verbs_dev *dev);
 
 /* siw.c: a device of siw's is opened; it is released. */
 int rvcm_verbs_siw_pass(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_siw_release(struct rvcm_verbs_dev *dev);
 
-/* verbs.c: all that the device has of ours. */
+/* verbs.c: all that the device has of ours; the last step of close. */
 void rvcm_verbs_release(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_close_rest(struct rvcm_verbs_dev *dev);
 /* Before any other call of libibverbs; again does no harm. */
 void rvcm_verbs_fork_init(void);
 
