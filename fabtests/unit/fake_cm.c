@@ -12,6 +12,7 @@
 
 #define EVENTS_MAX 64
 #define PATIENCE_S 10
+#define INTERFACE  3 /* a number */
 
 struct event {
 	struct rdma_cm_event event;
@@ -315,6 +316,7 @@ int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	fake_cm_of(id)->disconnects++;
+	fake_cm.disconnects++;
 	return 0;
 }
 
@@ -382,6 +384,7 @@ int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_por
 	assert_int_equal(port, 1);
 	full->state = fake_cm.port_state;
 	full->active_mtu = IBV_MTU_1024;
+	full->link_layer = IBV_LINK_LAYER_ETHERNET;
 	full->max_msg_sz = 1u << 30;
 	return 0;
 }
@@ -408,6 +411,34 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	(void)init;
 	attr->qp_state = fake_cm.qp_state;
 	return 0;
+}
+
+/* -- this host's IP stack ---------------------------------------------------------------------- */
+
+int rvcm_verbs_netlink_tcp(const struct sockaddr *local, const struct sockaddr *peer,
+			   struct tcp_info *info)
+{
+	(void)local;
+	(void)peer;
+	assert_true(fake_cm.iwarp);
+	*info = fake_cm.tcp;
+	return fake_cm.tcp_fails;
+}
+
+bool rvcm_verbs_netlink_routed(const struct sockaddr *local, const struct sockaddr *peer,
+			       uint32_t interface)
+{
+	(void)local;
+	(void)peer;
+	assert_false(fake_cm.iwarp);
+	assert_int_equal(interface, INTERFACE);
+	return !fake_cm.unrouted;
+}
+
+uint32_t rvcm_verbs_netlink_interface(const struct sockaddr *local)
+{
+	(void)local;
+	return INTERFACE;
 }
 
 /* -- life ------------------------------------------------------------------------------------- */

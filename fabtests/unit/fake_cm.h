@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection manager in place of librdmacm, and what of libibverbs opens a device: a program
+ * The connection manager in place of librdmacm, what of libibverbs opens a device, and what this
+ * host's IP stack is asked (dev/verbs/netlink.h): a program
  * that lists fake_cm.c and fake_ibv.c among its sources has both. The test says what comes, and it
  * is counted what is owed: each event is acknowledged once, each id destroyed once, after its
  * events, and not while the kernel would wait with it.
@@ -9,6 +10,8 @@
 #define RVCM_FABTESTS_FAKE_CM_H
 
 #include "unit/fake_ibv.h"
+
+#include "dev/verbs/netlink.h"
 
 /* An id, until it is destroyed. */
 struct fake_cm_id {
@@ -35,6 +38,12 @@ struct fake_cm {
 	uint32_t channels;
 	enum ibv_qp_state qp_state; /* what ibv_query_qp(3) finds */
 	enum ibv_port_state port_state;
+	uint32_t disconnects; /* rdma_disconnect, ever */
+
+	/* What netlink.c would ask. */
+	bool unrouted;
+	struct tcp_info tcp;
+	int tcp_fails; /* a negative errno */
 
 	/* What the next calls answer: an errno, 0 = success. */
 	int bind_fails;

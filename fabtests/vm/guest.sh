@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # guest.sh BUILD_DIRECTORY [PART...]: what check-vm runs inside the guest, as root.  Prints TAP.  A part is a function part_NAME
-# of one of the part_*.sh beside this.  When none is named those that pass are run, in the order below.  Two fail still, and are
-# run when they are named: memlock (messages that together are longer than what may be locked; siw counts root's memory too), and
-# links (interfaces that go down and come up again).
+# of one of the part_*.sh beside this.  When none is named those that pass are run, in the order below.  One fails still, and is
+# run when it is named: memlock (messages that together are longer than what may be locked; siw counts root's memory too).
 #
 # Environment:
 #   VM_DEVICES   the devices that the suites are run on
@@ -28,9 +27,11 @@ export FABTEST_GUEST=1 # this machine's settings are the tests' own
 . "$here/part_bad.sh"
 # shellcheck source=fabtests/vm/part_nic.sh
 . "$here/part_nic.sh"
+# shellcheck source=fabtests/vm/part_links.sh
+. "$here/part_links.sh"
 
 devices_up || exit 1
-[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf jobs mixed bad
+[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf jobs mixed links bad
 for part; do
 	began=$SECONDS
 	"part_$part"

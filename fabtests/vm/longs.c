@@ -50,6 +50,8 @@ void longs_read(struct longs *l, struct conf_node *node)
 	if (rc != 1) {
 		l->failed++;
 		l->error = error.err;
+		(void)fi_cq_strerror(node->txcq, error.prov_errno, error.err_data, l->text,
+				     sizeof(l->text));
 	}
 	if (rc == 1 && number < LONGS)
 		conf_check(l->in[number], CONF_LONG_BYTES, 1);

@@ -19,8 +19,9 @@ struct longs {
 	uint8_t *in[LONGS], *out, room[LONGS_EXTRA][LONGS_ROOM];
 	bool over[LONGS_OPERATIONS + LONGS_EXTRA]; /* receives, sends, extra ones */
 	int done;
-	int failed; /* of these */
-	int error;  /* the last failure's, as fi_cq_readerr(3) has it; 0 = none */
+	int failed;     /* of these */
+	int error;      /* the last failure's, as fi_cq_readerr(3) has it; 0 = none */
+	char text[256]; /* and in words */
 };
 
 void longs_post(struct longs *l, struct conf_node *node, fi_addr_t peer);

@@ -149,16 +149,6 @@ part_gone() {
 	bash -c "$(remade rxe0)"
 }
 
-# What a device makes of an interface that goes, and TCP of an address, takes its time: by itself, with VM_PARTS=links.
-part_links() {
-	local device link at
-	for device in rxe0 siw0; do
-		link=$(iface_of $device) at=$(address_of $device)
-		gone $device 0 "the interface goes down" "ip link set $link down" "ip link set $link up"
-		gone $device 0 "the address is removed" "ip addr del $at/24 dev $link" "ip addr add $at/24 dev $link"
-	done
-}
-
 part_bad() {
 	bad_copy || return
 	bad_none

@@ -233,13 +233,6 @@ void rvcm_soft_silence_init(struct rvcm_soft_dev *dev);
 void rvcm_soft_silence_fini(struct rvcm_soft_dev *dev);
 /* Its connection stands; until it is closed, it is looked at. */
 void rvcm_soft_silence_watch(struct rvcm_soft_qp *qp);
-/*
- * Pure. At now_ns, something was sent so many times and is unanswered (0: all is answered), and
- * the peer was last heard heard_ns ago. True: nothing was heard from it in the last limit_ns
- * although something was due all the while. *since_ns belongs to the connection, and starts as 0.
- */
-bool rvcm_soft_silence_judge(uint64_t *since_ns, uint32_t attempts, uint64_t heard_ns,
-			     uint64_t now_ns, uint64_t limit_ns);
 
 /* -- the ready-to-receive message, again (rtr.c) -------------------------------------------- */
 

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Peers that do not answer any more: a host that is gone, a wire that is cut, a firewall that
- * drops.
- *
- * TCP itself gives up after a quarter of an hour. TCP_USER_TIMEOUT is no help: it also ends a
- * connection whose peer answers each probe but has no room (Linux counts from the first probe of a
- * window that is shut), and that is what a process that computes, or is stopped, looks like. So TCP
- * is asked every now and then what it has heard: a peer is given up if something of ours is
- * unanswered, bytes or a probe, it was tried again, and nothing at all has come from the peer for
- * silence_timeout_ms. Once is not enough: Linux answers at most one segment in 500 ms that does not
- * fit (tcp_invalid_ratelimit). Bytes that wait to be sent again because the peer had no room are
- * not unanswered: it did answer the last attempt. An idle connection has nothing unanswered until
- * TCP's keepalive probes it.
+ * drops. TCP is asked what it has heard (base/silence.h). An idle connection has nothing unanswered
+ * until TCP's keepalive probes it.
  *
  * One timer serves all connections, and runs while there are any.
  */
@@ -20,24 +11,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/silence.h"
 #include "dev/soft/soft_impl.h"
 
-#define SILENCE_LOOKS    4u /* in silence_timeout_ms */
-#define SILENCE_ATTEMPTS 2u
-
-bool rvcm_soft_silence_judge(uint64_t *since_ns, uint32_t attempts, uint64_t heard_ns,
-			     uint64_t now_ns, uint64_t limit_ns)
-{
-	if (!attempts) {
-		*since_ns = 0;
-		return false;
-	}
-	if (*since_ns == 0 || now_ns - *since_ns > heard_ns) {
-		*since_ns = now_ns;
-		return false;
-	}
-	return now_ns - *since_ns >= limit_ns && attempts >= SILENCE_ATTEMPTS;
-}
+#define SILENCE_LOOKS 4u /* in silence_timeout_ms */
 
 /* The data side, or whoever watches the socket, sees the stream end, and that this is why. */
 static void silence_end(struct rvcm_soft_qp *qp)
@@ -52,19 +29,6 @@ static void silence_end(struct rvcm_soft_qp *qp)
 	(void)shutdown(qp->fd, SHUT_RDWR);
 }
 
-/*
- * How often was something sent that is unanswered? Times are milliseconds since then, of a clock
- * that ticks every few: what was sent and heard in the same tick was answered.
- */
-static uint32_t silence_attempts(const struct tcp_info *info)
-{
-	if (info->tcpi_probes)
-		return info->tcpi_probes;
-	if (info->tcpi_unacked && info->tcpi_last_ack_recv > info->tcpi_last_data_sent)
-		return 1u + info->tcpi_retransmits;
-	return 0;
-}
-
 static void silence_look(struct rvcm_soft_qp *qp, uint64_t now_ns)
 {
 	uint64_t limit_ns = qp->dev->tun.silence_timeout_ms * RVCM_CLOCK_NS_PER_MS;
@@ -75,9 +39,8 @@ static void silence_look(struct rvcm_soft_qp *qp, uint64_t now_ns)
 	    atomic_load_explicit(&qp->silent, memory_order_relaxed) ||
 	    getsockopt(qp->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
 		return;
-	if (rvcm_soft_silence_judge(&qp->unanswered_ns, silence_attempts(&info),
-				    info.tcpi_last_ack_recv * RVCM_CLOCK_NS_PER_MS, now_ns,
-				    limit_ns))
+	if (rvcm_silence_judge(&qp->unanswered_ns, rvcm_silence_attempts(&info),
+			       info.tcpi_last_ack_recv * RVCM_CLOCK_NS_PER_MS, now_ns, limit_ns))
 		silence_end(qp);
 }
 

@@ -137,6 +137,8 @@ int rvcm_verbs_dial_request(struct rvcm_verbs_qp *qp)
 	rvcm_verbs_dial_param(qp, &param);
 	param.private_data = qp->private_data;
 	param.private_data_len = qp->private_bytes;
+	if (!rvcm_verbs_farewell_possible(rvcm_verbs_dev_of(qp->base.dev), qp->id))
+		return -ENETUNREACH; /* as farewell.c says: it must not be sent */
 	qp->unanswered = true;
 	rc = rvcm_verbs_dev_of(qp->base.dev)->iwarp ? rvcm_verbs_caller_connect(qp, &param)
 	     : rdma_connect(qp->id, &param)         ? -errno

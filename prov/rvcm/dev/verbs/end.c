@@ -22,7 +22,8 @@ static void end_timer(struct rvcm_verbs_qp *qp, rvcm_timer_fn *fn, uint32_t afte
 	rvcm_alarm_set(&end_dev(qp)->alarm, &qp->timer, after_ms);
 }
 
-/* Tell the peer, or answer it: rdma_disconnect(3). Fails where nothing is left to be ended. */
+/* Tell the peer, or answer it: rdma_disconnect(3). Fails where nothing is left to be ended. What
+   would not arrive is said later. */
 static void end_hang_up(struct rvcm_verbs_qp *qp)
 {
 	if (qp->hung_up || !qp->id)
@@ -30,7 +31,8 @@ static void end_hang_up(struct rvcm_verbs_qp *qp)
 	qp->hung_up = true;
 	if (!end_dev(qp)->iwarp) /* there the kernel does it, in order */
 		rvcm_verbs_move_error(qp);
-	(void)rdma_disconnect(qp->id);
+	if (rvcm_verbs_farewell_possible(end_dev(qp), qp->id))
+		(void)rdma_disconnect(qp->id);
 }
 
 static void end_now(struct rvcm_verbs_qp *qp)
@@ -217,6 +219,13 @@ void rvcm_verbs_end_removed(struct rvcm_verbs_qp *qp)
 	qp->err = ENODEV;
 	if (qp->was_established)
 		end_now(qp);
+}
+
+void rvcm_verbs_end_silent(struct rvcm_verbs_qp *qp)
+{
+	end_because(qp, RVCM_STATUS_RETRY_EXCEEDED, ETIMEDOUT);
+	rvcm_verbs_move_error(qp);
+	end_now(qp);
 }
 
 /* Of an attempt nothing is left and nothing more is said. */

@@ -40,6 +40,7 @@ void rvcm_verbs_gone_begin(struct rvcm_verbs_dev *dev)
 	rvcm_verbs_event_device(dev, RVCM_DEV_EVENT_DEVICE_REMOVAL);
 	gone_qps(dev);
 	rvcm_verbs_listen_gone(dev);
+	rvcm_verbs_farewell_all(dev);
 	gone_kick(dev);
 	rvcm_verbs_gone_control(dev);
 }

@@ -148,6 +148,7 @@ void rvcm_verbs_qp_close(struct rvcm_dev_qp *base)
 	rvcm_timer_cancel(&dev->alarm.timers, &qp->timer);
 	rvcm_list_del(&qp->end_node);
 	rvcm_list_del(&qp->all_node);
+	rvcm_verbs_farewell_keep(qp);
 	if (qp->id && qp->was_established && !qp->hung_up)
 		(void)rdma_disconnect(qp->id);
 	if (qp->unanswered)

@@ -156,6 +156,7 @@ static int verbs_open_context(struct rvcm_verbs_dev *dev)
 		return rc;
 	dev->iwarp = dev->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	dev->reads_max = rvcm_verbs_limits_reads(&dev->limits);
+	rvcm_verbs_farewell_init(dev, port.link_layer == IBV_LINK_LAYER_ETHERNET);
 	rvcm_verbs_limits_attr(&dev->base.attr, &dev->limits, &port, dev->iwarp,
 			       dev->base.attr.inline_bytes_max);
 	dev->pd = ibv_alloc_pd(dev->ctx);
@@ -196,6 +197,7 @@ static void verbs_close(struct rvcm_dev *base)
 			rvcm_list_entry(rvcm_list_first(&dev->reqs), struct rvcm_dev_req, node));
 	rvcm_verbs_orphan_settle(dev);
 	rvcm_timer_cancel(&dev->alarm.timers, &dev->alive);
+	rvcm_verbs_farewell_all(dev);
 	if (!rvcm_verbs_caller_leave(dev))
 		rvcm_verbs_close_rest(dev);
 }
@@ -269,6 +271,8 @@ static void verbs_init(struct rvcm_verbs_dev *dev, const struct rvcm_dev_attr *a
 		rvcm_verbs_tunables_init(&dev->tun);
 	verbs_clamp_all(&dev->tun);
 	rvcm_timer_init(&dev->alive, NULL);
+	rvcm_timer_init(&dev->farewell, NULL);
+	rvcm_list_init(&dev->farewells);
 	rvcm_list_init(&dev->ends);
 	rvcm_list_init(&dev->listeners);
 	rvcm_list_init(&dev->reqs);

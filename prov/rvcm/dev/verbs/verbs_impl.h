@@ -60,6 +60,7 @@ enum rvcm_verbs_src_kind {
 	RVCM_VERBS_SRC_REQ,
 	RVCM_VERBS_SRC_QP,
 	RVCM_VERBS_SRC_ORPHAN,
+	RVCM_VERBS_SRC_FAREWELL,
 };
 
 struct rvcm_verbs_src {
@@ -114,9 +115,11 @@ struct rvcm_verbs_dev {
 	struct ibv_pd *pd;
 	struct ibv_cq *across; /* siw.c's */
 	uint8_t port;
-	uint8_t reads_max; /* READs and atomics open at a time, each way; 0 = none */
-	int epfd;          /* of the channel, ctx->async_fd, timer and wake */
-	int wake;          /* eventfd: the data side has something for control */
+	uint8_t reads_max;  /* READs and atomics open at a time, each way; 0 = none */
+	int epfd;           /* of the channel, ctx->async_fd, timer and wake */
+	int wake;           /* eventfd: the data side has something for control */
+	uint32_t interface; /* the number of that with base.attr.addr; 0 = not known */
+	bool asks_routes;   /* farewell.c: whether a packet would leave */
 
 	/* Control's. */
 	uint8_t private_data[256]; /* of the last event, until the next cm_poll */
@@ -129,6 +132,9 @@ struct rvcm_verbs_dev {
 	struct rvcm_list orphans;
 	struct rvcm_alarm alarm;
 	struct rvcm_timer alive; /* alive.c's, while there are connections */
+	uint32_t looks;          /* of it */
+	struct rvcm_list farewells;
+	struct rvcm_timer farewell; /* farewell.c's, while there are some */
 
 	atomic_bool gone;      /* the device was removed */
 	atomic_bool data_gone; /* and the data side has given back what it had of it */
@@ -205,6 +211,7 @@ struct rvcm_verbs_qp {
 	uint8_t end_bytes;                                  /* of private data with it */
 	struct rvcm_list end_node;                          /* dev->ends */
 	struct rvcm_timer timer;                            /* connecting, or ending */
+	uint64_t unanswered_ns;                             /* alive.c's: base/silence.h */
 	struct rvcm_verbs_orphan *orphan;                   /* whose ibv_qp this is: orphan.c */
 	struct rvcm_verbs_call *call;                       /* under way, or to be: caller.c */
 	uint8_t private_data[RVCM_VERBS_PRIVATE_BYTES_MAX]; /* connect's, until the route is known
@@ -340,6 +347,8 @@ void rvcm_verbs_end_disconnected(struct rvcm_verbs_qp *qp,
 				 const struct rvcm_verbs_verdict *verdict);
 void rvcm_verbs_end_news(struct rvcm_verbs_qp *qp, uint32_t news);
 void rvcm_verbs_end_removed(struct rvcm_verbs_qp *qp);
+/* The peer's host does not answer any more. */
+void rvcm_verbs_end_silent(struct rvcm_verbs_qp *qp);
 /* dev.h's disconnect. */
 int rvcm_verbs_end_disconnect(struct rvcm_dev_qp *qp);
 
@@ -418,6 +427,15 @@ void rvcm_verbs_caller_results(struct rvcm_verbs_dev *dev);
 void rvcm_verbs_caller_withdraw(struct rvcm_verbs_qp *qp);
 bool rvcm_verbs_caller_hand_over(struct rvcm_verbs_qp *qp, struct rvcm_verbs_orphan *orphan);
 bool rvcm_verbs_caller_leave(struct rvcm_verbs_dev *dev);
+
+/*
+ * farewell.c. possible: would a packet to the id's peer leave? keep: of a QP that is closed: if
+ * not, its id is ended later. all: they are ended now. init: of a device that is opened.
+ */
+void rvcm_verbs_farewell_init(struct rvcm_verbs_dev *dev, bool ethernet);
+bool rvcm_verbs_farewell_possible(const struct rvcm_verbs_dev *dev, struct rdma_cm_id *id);
+void rvcm_verbs_farewell_keep(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_farewell_all(struct rvcm_verbs_dev *dev);
 
 /* siw.c: a device of siw's is opened; it is released. */
 int rvcm_verbs_siw_pass(struct rvcm_verbs_dev *dev);
