@@ -10,8 +10,8 @@ shown() { sed -n "s/^ *$1: //p" "$log" | head -n 1; }
 # is DEVICE KEY VALUE: that is what it shows, and there is something to be shown.
 is() { ok "$1: fi_info -v: $2: $3" test -n "$3" -a "$(shown "$2")" = "$3"; }
 
-# said DEVICE KEY: by ibv_devinfo(1).
-said() { ibv_devinfo -v -d "$1" | sed -n "s/^[[:space:]]*$2:[[:space:]]*//p" | head -n 1; }
+# said KEY: by ibv_devinfo(1).
+said() { sed -n "s/^[[:space:]]*$1:[[:space:]]*//p" "$dir/devinfo" | head -n 1; }
 
 # hexadecimal NUMBER
 hexadecimal() { printf '0x%04x' "$1"; }
@@ -23,7 +23,7 @@ bits_per_s() { awk '{ printf "%.0f bit/s", $1 * 1e9 }' "/sys/class/infiniband/$1
 gid_known() {
 	local gid
 	gid=$(python3 -c 'import ipaddress, sys; print(ipaddress.ip_address(sys.argv[1]).exploded)' "$(shown address)") &&
-		grep -qx "$gid" /sys/class/infiniband/"$1"/ports/1/gids/*
+		grep -qx "$gid" /sys/class/infiniband/"$1"/ports/1/gids/[0-9]
 }
 
 part_nic() {
@@ -33,13 +33,14 @@ part_nic() {
 		log=$dir/nic.log
 		"${on[@]}" FI_PROVIDER_PATH="$build/.libs" FI_PROVIDER=rvcm timeout 60 fi_info -p rvcm -v >"$log" 2>&1
 		count $? "$device: fi_info"
+		ibv_devinfo -d "$device" >"$dir/devinfo"
 		is "$device" device "$device"
-		is "$device" vendor "$(hexadecimal "$(said "$device" vendor_id)")"
-		is "$device" part "$(hexadecimal "$(said "$device" vendor_part_id)")"
-		is "$device" version "$(hexadecimal "$(said "$device" hw_ver)")"
-		[ -z "$(said "$device" fw_ver)" ] || is "$device" firmware "$(said "$device" fw_ver)"
+		is "$device" vendor "$(hexadecimal "$(said vendor_id)")"
+		is "$device" part "$(hexadecimal "$(said vendor_part_id)")"
+		is "$device" version "$(hexadecimal "$(said hw_ver)")"
+		[ -z "$(said fw_ver)" ] || is "$device" firmware "$(said fw_ver)"
 		is "$device" network "$(cat "/sys/class/infiniband/$device/ports/1/link_layer")"
-		is "$device" MTU "$(said "$device" active_mtu | cut -d' ' -f1) bytes"
+		is "$device" MTU "$(said active_mtu | cut -d' ' -f1) bytes"
 		is "$device" speed "$(bits_per_s "$device")"
 		is "$device" link "$(sed -n 's/^4: ACTIVE$/up/p' "/sys/class/infiniband/$device/ports/1/state")"
 		is "$device" bus "not on PCI"

@@ -31,7 +31,7 @@
 
 #define PORTS_GIDS_MAX 1024 /* of a device */
 
-/* Before it is known better (sq.c tries when a device is opened). */
+/* Before it is known better (grant.c tries when a device is opened). */
 #define PORTS_INLINE_BYTES 64u
 
 struct ports {

@@ -64,7 +64,7 @@ static int qp_make(struct rvcm_verbs_qp *qp, struct rvcm_verbs_dev *dev)
 	struct ibv_qp_init_attr_ex attr;
 	int rc;
 
-	rvcm_verbs_sq_attr(qp, &attr);
+	rvcm_verbs_grant_attr(qp, &attr);
 	attr.qp_context = qp; /* async.c looks at it */
 	errno = 0;
 	qp->qp = ibv_create_qp_ex(dev->ctx, &attr);

@@ -51,95 +51,6 @@ static const struct sq_op sq_ops[] = {
 
 /* -- life ----------------------------------------------------------------------------------- */
 
-static uint64_t sq_send_ops(const struct rvcm_verbs_dev *dev)
-{
-	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ;
-
-	if (dev->base.attr.caps & RVCM_DEV_CAP_IMM32)
-		ops |= IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-	if (dev->base.attr.caps & RVCM_DEV_CAP_ATOMIC)
-		ops |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-	return ops;
-}
-
-static void sq_attr(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_api,
-		    struct ibv_qp_init_attr_ex *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->send_cq = cq;
-	attr->recv_cq = cq;
-	attr->qp_type = IBV_QPT_RC;
-	attr->comp_mask = IBV_QP_INIT_ATTR_PD;
-	attr->pd = dev->pd;
-	if (!wr_api)
-		return;
-	attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	attr->send_ops_flags = sq_send_ops(dev);
-}
-
-static uint32_t sq_inline(uint32_t granted, uint32_t most)
-{
-	return granted < most ? granted : most;
-}
-
-/* Is a queue pair to be had that copies so much, made so? Then *bytes is what it really copies. */
-static bool sq_try(const struct rvcm_verbs_dev *dev, struct ibv_cq *cq, bool wr_api,
-		   uint32_t *bytes)
-{
-	const struct ibv_qp_cap cap = { 2, 1, 1, 1, *bytes };
-	struct ibv_qp_init_attr_ex attr;
-	struct ibv_qp *qp;
-
-	sq_attr(dev, cq, wr_api, &attr);
-	attr.cap = cap;
-	qp = ibv_create_qp_ex(dev->ctx, &attr);
-	if (!qp)
-		return false;
-	*bytes = sq_inline(attr.cap.max_inline_data, RVCM_VERBS_INLINE_MAX);
-	(void)ibv_destroy_qp(qp);
-	return true;
-}
-
-int rvcm_verbs_sq_probe(struct rvcm_verbs_dev *dev)
-{
-	static const uint32_t bytes[] = { 512, 256, 128, 64, 32, 0 };
-	struct ibv_cq *cq = ibv_create_cq(dev->ctx, 4, NULL, NULL, 0);
-	bool found = false;
-
-	if (!cq)
-		return errno ? -errno : -ENOMEM;
-	for (size_t i = 0; i < 2 * (sizeof(bytes) / sizeof(bytes[0])) && !found; i++) {
-		uint32_t granted = bytes[i / 2];
-
-		dev->wr_api = i % 2 == 0;
-		found = sq_try(dev, cq, dev->wr_api, &granted);
-		if (found)
-			dev->base.attr.inline_bytes_max = granted;
-	}
-	dev->cq_resizes = ibv_resize_cq(cq, 8) == 0;
-	(void)ibv_destroy_cq(cq);
-	return found ? 0 : -ENODEV;
-}
-
-void rvcm_verbs_sq_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr)
-{
-	const struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
-	uint32_t sge_max = qp->attr.sge_max ? qp->attr.sge_max : 1;
-
-	sq_attr(dev, qp->cq->cq, dev->wr_api, attr);
-	attr->cap.max_send_wr = qp->attr.sq_depth + 1;
-	attr->cap.max_send_sge = sge_max;
-	attr->cap.max_inline_data = dev->base.attr.inline_bytes_max;
-	if (qp->attr.pool) {
-		attr->srq = rvcm_verbs_pool_srq(qp->attr.pool);
-	} else if (qp->attr.srq) {
-		attr->srq = ((struct rvcm_verbs_srq *)qp->attr.srq)->srq;
-	} else {
-		attr->cap.max_recv_wr = qp->attr.rq_depth;
-		attr->cap.max_recv_sge = sge_max;
-	}
-}
-
 int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap)
 {
 	const struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
@@ -156,7 +67,7 @@ int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap)
 		qp->attr.sq_depth / 2 < SQ_SIGNAL_EVERY ? qp->attr.sq_depth / 2 : SQ_SIGNAL_EVERY;
 	if (!qp->signal_every)
 		qp->signal_every = 1;
-	qp->inline_bytes_max = sq_inline(cap->max_inline_data, dev->base.attr.inline_bytes_max);
+	qp->inline_bytes_max = rvcm_verbs_grant_inline(cap, dev->base.attr.inline_bytes_max);
 	qp->reads_apart = dev->iwarp;
 	qp->signal_bytes_min = dev->iwarp ? SQ_PAGE_BYTES : UINT64_MAX;
 	qp->read_sge_max = qp->attr.sge_max;

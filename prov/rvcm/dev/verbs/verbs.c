@@ -164,7 +164,7 @@ static int verbs_open_context(struct rvcm_verbs_dev *dev)
 		return -errno;
 	rc = rvcm_verbs_siw_pass(dev);
 	if (!rc)
-		rc = rvcm_verbs_sq_probe(dev);
+		rc = rvcm_verbs_grant_probe(dev);
 	if (!rc)
 		verbs_say(dev);
 	return rc;

@@ -485,11 +485,15 @@ int rvcm_verbs_srq_post(struct rvcm_dev_srq *srq, const struct rvcm_dev_recv *re
 int rvcm_verbs_rq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_recv *recv);
 
 /*
- * sq.c. attr: what the ibv_qp is to be made with, its queues included. probe: sets wr_api,
- * cq_resizes and base.attr.inline_bytes_max, once ctx and pd are there.
+ * grant.c. probe: sets wr_api, cq_resizes and base.attr.inline_bytes_max, once ctx and pd are
+ * there. attr: what the ibv_qp is to be made with, its queues included. inline: how much it copies
+ * that was granted so, at most so much.
  */
-int rvcm_verbs_sq_probe(struct rvcm_verbs_dev *dev);
-void rvcm_verbs_sq_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr);
+int rvcm_verbs_grant_probe(struct rvcm_verbs_dev *dev);
+void rvcm_verbs_grant_attr(const struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *attr);
+uint32_t rvcm_verbs_grant_inline(const struct ibv_qp_cap *granted, uint32_t most);
+
+/* sq.c. */
 int rvcm_verbs_sq_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr);
 int rvcm_verbs_sq_flush(struct rvcm_dev_qp *qp);
 /*
