@@ -97,7 +97,7 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	(void)cq;
-	(void)solicited_only;
+	fake_ibv.notify_solicited = solicited_only;
 	fake_ibv.notify = true;
 	fake_ibv.n_notified++;
 	return 0;

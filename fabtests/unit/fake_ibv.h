@@ -54,8 +54,9 @@ struct fake_ibv {
 
 	struct ibv_wc wcs[FAKE_IBV_DEPTH]; /* of the one completion queue */
 	uint32_t n_wcs;
-	bool notify;         /* ibv_req_notify_cq(3) is in force */
-	uint32_t n_notified; /* how often it was called */
+	bool notify;           /* ibv_req_notify_cq(3) is in force */
+	bool notify_solicited; /* ... for solicited completions only */
+	uint32_t n_notified;   /* how often it was called */
 	int event_pipe[2];
 	uint64_t srq[FAKE_IBV_DEPTH]; /* wr_ids of the one shared receive queue */
 	uint32_t n_srq;

@@ -552,6 +552,22 @@ static void arming_for_all_is_more(void **state)
 	verbs_world_close(&w);
 }
 
+/* The kernel's siw would wake nobody who asked for solicited ones only. */
+static void where_solicited_ones_are_not_known_all_wake(void **state)
+{
+	struct verbs_world w;
+
+	(void)state;
+	for (int forgets = 0; forgets < 2; forgets++) {
+		verbs_world_open(&w, false);
+		fake_ibv.dev.wakes_all = forgets;
+		assert_int_equal(rvcm_verbs_cq_arm(w.cq, true), 0);
+		assert_true(fake_ibv.notify);
+		assert_int_equal(fake_ibv.notify_solicited, !forgets);
+		verbs_world_close(&w);
+	}
+}
+
 /* Who polls nothing sleeps: completions that are nobody's business do not hide the others. */
 static void nothing_means_that_there_is_none(void **state)
 {
@@ -781,6 +797,7 @@ int main(void)
 		cmocka_unit_test(shared_receives_keep_their_numbers),
 		cmocka_unit_test(an_event_is_asked_for_once),
 		cmocka_unit_test(arming_for_all_is_more),
+		cmocka_unit_test(where_solicited_ones_are_not_known_all_wake),
 		cmocka_unit_test(what_is_made_here_wakes_too),
 		cmocka_unit_test(nothing_means_that_there_is_none),
 		cmocka_unit_test(what_nobody_polled_goes_with_it),

@@ -535,6 +535,8 @@ int rvcm_verbs_cq_arm(struct rvcm_dev_cq *base, bool solicited_only)
 	struct rvcm_verbs_cq *cq = cq_of(base);
 	int rc;
 
+	if (rvcm_verbs_dev_of(base->dev)->wakes_all)
+		solicited_only = false;
 	cq->armed = true;
 	/* Gone: only what control has to say can wake. */
 	if (!cq->cq)

@@ -6,6 +6,9 @@
  * afterwards, nor can the next. That was a context's 71st queue pair of its own 16 receives, the
  * 141st with a shared queue. A completion queue that is opened first, and lies across that page,
  * leaves all that comes later beyond it.
+ *
+ * And of a receive it does not remember that it was solicited (siw_qp.c, siw_rqe_complete): who
+ * sleeps for such ones only would not be woken.
  */
 #include <errno.h>
 
@@ -23,6 +26,7 @@ int rvcm_verbs_siw_pass(struct rvcm_verbs_dev *dev)
 {
 	if (!dev->iwarp || dev->limits.vendor_id != SIW_VENDOR_ID)
 		return 0;
+	dev->wakes_all = true;
 	dev->across = ibv_create_cq(dev->ctx, SIW_CQES, NULL, NULL, 0);
 	return dev->across ? 0 : -ENOMEM;
 }

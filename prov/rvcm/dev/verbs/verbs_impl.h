@@ -105,6 +105,7 @@ struct rvcm_verbs_dev {
 	bool iwarp;
 	bool wr_api;     /* QPs take ibv_wr_post(3) */
 	bool cq_resizes; /* ibv_resize_cq(3) works */
+	bool wakes_all;  /* solicited messages wake only who sleeps for all: siw.c */
 	struct ibv_device_attr limits;
 
 	/* Set by open, constant until the device is gone. */
