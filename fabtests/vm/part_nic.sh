@@ -5,13 +5,13 @@
 # part_nic.sh: what fi_info(1) shows of a device's adapter and port is what the kernel and libibverbs say of them.
 
 # shown KEY: of the adapter, by rvcm.
-shown() { sed -n "s/^ *$1: //p" "$log" | head -n 1; }
+shown() { sed -n "/^ *$1: /{s///p;q}" "$log"; }
 
 # is DEVICE KEY VALUE: that is what it shows, and there is something to be shown.
 is() { ok "$1: fi_info -v: $2: $3" test -n "$3" -a "$(shown "$2")" = "$3"; }
 
 # said KEY: by ibv_devinfo(1).
-said() { sed -n "s/^[[:space:]]*$1:[[:space:]]*//p" "$dir/devinfo" | head -n 1; }
+said() { sed -n "/^[[:space:]]*$1:[[:space:]]*/{s///p;q}" "$dir/devinfo"; }
 
 # hexadecimal NUMBER
 hexadecimal() { printf '0x%04x' "$1"; }
@@ -22,8 +22,11 @@ bits_per_s() { awk '{ printf "%.0f bit/s", $1 * 1e9 }' "/sys/class/infiniband/$1
 # gid_known DEVICE: as the kernel writes those it has, which have the address in the end, or for iWARP the hardware address.
 gid_known() {
 	local gid
-	gid=$(python3 -c 'import ipaddress, sys; print(ipaddress.ip_address(sys.argv[1]).exploded)' "$(shown address)") &&
-		grep -qx "$gid" /sys/class/infiniband/"$1"/ports/1/gids/[0-9]
+	# Empty ones are zeros, or cannot be read.
+	while read -r gid; do
+		[ "$(getent ahosts "$gid" | awk '{ print $1; exit }')" != "$(shown address)" ] || return 0
+	done < <(cat /sys/class/infiniband/"$1"/ports/1/gids/[0-9] 2>/dev/null | grep '[1-9a-f]')
+	return 1
 }
 
 part_nic() {
