@@ -48,12 +48,24 @@ void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 		 err ? strerrordesc_np(err) : "", limit_of(status, err));
 }
 
-void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
-			  enum rvcm_status status, int err, uint32_t vendor_err)
+const char *rvcm_cause_detail(const struct rvcm_cause_report *report, char *buf)
 {
-	char detail[40];
+	char words[64] = "", code[40] = "";
 
-	snprintf(detail, sizeof(detail), "the device's code is 0x%" PRIx32, vendor_err);
-	rvcm_cause_set(cause, peer, status, err, vendor_err ? detail : NULL);
-	cause->vendor_err = vendor_err;
+	if (report->words)
+		snprintf(words, sizeof(words), ", %s %d", report->words, report->number);
+	if (report->vendor_err)
+		snprintf(code, sizeof(code), ", the device's code is 0x%" PRIx32,
+			 report->vendor_err);
+	snprintf(buf, RVCM_CAUSE_DETAIL_MAX, "%s%s%s", report->dev->attr.name, words, code);
+	return buf;
+}
+
+void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
+			  const struct rvcm_cause_report *report)
+{
+	char detail[RVCM_CAUSE_DETAIL_MAX];
+
+	rvcm_cause_set(cause, peer, report->status, report->err, rvcm_cause_detail(report, detail));
+	cause->vendor_err = report->vendor_err;
 }

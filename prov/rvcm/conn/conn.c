@@ -176,11 +176,14 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 
 void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *wc)
 {
+	const struct rvcm_cause_report report = { .dev = conn->carrier->devs[conn->dev].dev,
+						  .status = wc->status,
+						  .vendor_err = wc->vendor_err };
 	struct rvcm_conn_cause cause;
 
 	if (!may_fail(conn))
 		return;
-	rvcm_cause_of_device(&cause, &conn->peer, wc->status, 0, wc->vendor_err);
+	rvcm_cause_of_device(&cause, &conn->peer, &report);
 	fail(conn, &cause);
 }
 

@@ -69,7 +69,7 @@ struct rvcm_conn_cause {
 	enum rvcm_status status;
 	int err;             /* positive errno from below, 0 = none */
 	uint32_t vendor_err; /* the device's own code: rvcm_dev_wc, 0 = none */
-	char text[160];      /* one line for people: who, what, why */
+	char text[192];      /* one line for people: who, what, why */
 };
 
 /* Where a message goes from byte offset on: to pieces that are written to until placed or down. */

@@ -83,9 +83,24 @@ static void refused(struct rvcm_link *link, const struct rvcm_dev_event *ev,
 	rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, again, NULL);
 }
 
+static struct rvcm_cause_report report_of(const struct rvcm_link *link,
+					  const struct rvcm_dev_event *ev)
+{
+	return (struct rvcm_cause_report) {
+		.dev = link->contact->carrier->devs[link->dev].dev,
+		.status = ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED : ev->status,
+		.err = ev->err,
+		.vendor_err = ev->vendor_err,
+		.words = ev->words,
+		.number = ev->number,
+	};
+}
+
 static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_contact *contact = link->contact;
+	struct rvcm_cause_report report = report_of(link, ev);
+	char detail[RVCM_CAUSE_DETAIL_MAX];
 
 	switch (ev->reject) {
 	case RVCM_DEV_REJECT_CONSUMER:
@@ -95,42 +110,44 @@ static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 		rvcm_contact_failed(contact, RVCM_STATUS_REFUSED, ev->err,
 				    contact->attempts <
 					    RVCM_CONN_REFUSALS_MAX * contact->carrier->attr.n_devs,
-				    NULL);
+				    rvcm_cause_detail(&report, detail));
 		break;
 	case RVCM_DEV_REJECT_STALE:
-		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED_STALE, ev->err, true, NULL);
+		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED_STALE, ev->err, true,
+				    rvcm_cause_detail(&report, detail));
 		break;
 	default:
 		rvcm_contact_failed(contact, RVCM_STATUS_NOT_RNIC, ev->err,
-				    rvcm_contact_falls_through(contact), NULL);
+				    rvcm_contact_falls_through(contact),
+				    rvcm_cause_detail(&report, detail));
 		break;
 	}
 }
 
 static void failed(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
+	struct rvcm_cause_report report = report_of(link, ev);
+	char detail[RVCM_CAUSE_DETAIL_MAX];
+
 	if (link->claim)
 		rvcm_claim_lost(link, ev->status, ev->err);
 	else
-		rvcm_contact_failed(link->contact, ev->status, ev->err, true, NULL);
+		rvcm_contact_failed(link->contact, ev->status, ev->err, true,
+				    rvcm_cause_detail(&report, detail));
 }
 
 static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_contact *contact = link->contact;
+	struct rvcm_cause_report report = report_of(link, ev);
 	bool ours = contact->state == RVCM_LINK_CLOSING;
 
 	if (link->claim) {
-		rvcm_claim_lost(link,
-				ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED : ev->status,
-				ev->err);
+		rvcm_claim_lost(link, report.status, ev->err);
 		return;
 	}
 	if (!ours && !link->down_posted)
-		rvcm_cause_of_device(&contact->cause, &contact->peer,
-				     ev->status == RVCM_STATUS_OK ? RVCM_STATUS_PEER_CLOSED
-								  : ev->status,
-				     ev->err, ev->vendor_err);
+		rvcm_cause_of_device(&contact->cause, &contact->peer, &report);
 	rvcm_contact_feed(contact, RVCM_LINK_EV_LOST);
 }
 

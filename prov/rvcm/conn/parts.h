@@ -16,9 +16,22 @@ size_t rvcm_carrier_takes(const struct rvcm_carrier *carrier, const struct rvcm_
 /* Say why, for the peer of that name. detail may be NULL. */
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 		    enum rvcm_status status, int err, const char *detail);
-/* Likewise for what a device reported, with its own code, 0 = it gave none. */
+/* What a device reported of a link: the fields of rvcm_dev_event and rvcm_dev_wc. */
+struct rvcm_cause_report {
+	const struct rvcm_dev *dev;
+	enum rvcm_status status;
+	int err;
+	uint32_t vendor_err;
+	const char *words;
+	int number;
+};
+
+#define RVCM_CAUSE_DETAIL_MAX 128
+
+/* As detail: which device, and what it said; buf has RVCM_CAUSE_DETAIL_MAX bytes. Returns it. */
+const char *rvcm_cause_detail(const struct rvcm_cause_report *report, char *buf);
 void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
-			  enum rvcm_status status, int err, uint32_t vendor_err);
+			  const struct rvcm_cause_report *report);
 
 /* The same of all peers: every device of the carrier was removed. */
 void rvcm_cause_deaf(struct rvcm_conn_cause *cause, const struct rvcm_carrier *carrier);

@@ -326,6 +326,8 @@ struct rvcm_dev_event {
 	enum rvcm_status status; /* why, for errors and DISCONNECTED (OK = orderly) */
 	int err;                 /* positive errno from below, 0 = none */
 	uint32_t vendor_err;     /* DISCONNECTED: as in rvcm_dev_wc */
+	const char *words;       /* for people: what was heard from below; NULL = nothing, static */
+	int number;              /* that came with it */
 	enum rvcm_dev_reject reject;
 	struct rvcm_dev_req *req; /* CONNECT_REQUEST: to be accepted or rejected, once */
 	struct rvcm_addr peer;    /* CONNECT_REQUEST: where it comes from */

@@ -15,8 +15,10 @@ static void dial_timeout(struct rvcm_timer *timer, uint64_t now_ns)
 	struct rvcm_verbs_verdict verdict = { .type = qp->opener ? RVCM_DEV_EVENT_UNREACHABLE
 								 : RVCM_DEV_EVENT_CONNECT_ERROR,
 					      .status = RVCM_STATUS_CONNECT_TIMEOUT,
-					      .err = ETIMEDOUT };
+					      .err = ETIMEDOUT,
+					      .words = "no answer, and milliseconds have passed:" };
 
+	verdict.number = (int)rvcm_verbs_dev_of(qp->base.dev)->tun.connect_timeout_ms;
 	(void)now_ns;
 	rvcm_verbs_end_attempt(qp, &verdict);
 	rvcm_verbs_orphan(qp); /* what comes from the peer from now on is refused */
@@ -101,6 +103,8 @@ int rvcm_verbs_dial_connect(struct rvcm_dev_qp *base, const struct rvcm_addr *pe
 		rc = dial_resolve(qp);
 	if (rc) {
 		failed.err = -rc;
+		failed.words = "rdma_resolve_addr";
+		failed.number = rc;
 		if (rc == -EADDRNOTAVAIL)
 			failed.status = RVCM_STATUS_NO_PORT;
 		rvcm_verbs_end_attempt(qp, &failed);

@@ -120,7 +120,9 @@ void rvcm_verbs_end_disconnected(struct rvcm_verbs_qp *qp, const struct rvcm_ver
 {
 	struct rvcm_verbs_verdict lost = { .type = RVCM_DEV_EVENT_CONNECT_ERROR,
 					   .status = RVCM_STATUS_CONNECTION_LOST,
-					   .err = verdict->err };
+					   .err = verdict->err,
+					   .words = verdict->words,
+					   .number = verdict->number };
 	bool ours = qp->hung_up;
 	bool failed = !ours && rvcm_verbs_move_failed(qp);
 

@@ -44,6 +44,8 @@ static void event_of_qp(struct rvcm_verbs_qp *qp, struct rvcm_dev_event *ev)
 	ev->reject = qp->end.reject;
 	ev->err = qp->end.err;
 	ev->vendor_err = qp->end_vendor;
+	ev->words = qp->end.words;
+	ev->number = qp->end.number;
 	if (ev->type == RVCM_DEV_EVENT_REJECTED && qp->end_bytes) {
 		ev->private_data = rvcm_verbs_dev_of(qp->base.dev)->private_data;
 		ev->private_bytes = qp->end_bytes;

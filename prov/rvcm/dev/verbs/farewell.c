@@ -26,6 +26,22 @@ bool rvcm_verbs_farewell_possible(const struct rvcm_verbs_dev *dev, struct rdma_
 					 dev->interface);
 }
 
+enum rvcm_status rvcm_verbs_farewell_status(const struct rvcm_verbs_qp *qp, enum rvcm_status status)
+{
+	const struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(qp->base.dev);
+	struct sockaddr_storage local, peer;
+
+	if (!dev->asks_routes ||
+	    (status != RVCM_STATUS_LOCAL_QP_OP && status != RVCM_STATUS_RETRY_EXCEEDED))
+		return status;
+	rvcm_verbs_sockaddr_put(&dev->base.attr.addr, &local);
+	rvcm_verbs_sockaddr_put(&qp->peer, &peer);
+	return rvcm_verbs_netlink_routed((struct sockaddr *)&local, (struct sockaddr *)&peer,
+					 dev->interface)
+		       ? status
+		       : RVCM_STATUS_UNREACHABLE;
+}
+
 void rvcm_verbs_farewell_init(struct rvcm_verbs_dev *dev, bool ethernet)
 {
 	const struct sockaddr *at = rdma_get_local_addr(dev->anchor);

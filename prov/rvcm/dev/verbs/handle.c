@@ -53,6 +53,8 @@ static void handle_step_failed(struct rvcm_verbs_qp *qp, bool addr, int err)
 		i++;
 	said.event = addr ? RDMA_CM_EVENT_ROUTE_ERROR : handle_steps[i].event;
 	(void)rvcm_verbs_verdict(&said, &verdict); /* it knows these */
+	verdict.words = addr ? "rdma_resolve_route" : "rdma_connect";
+	verdict.number = -err;
 	qp->end_bytes = 0;
 	rvcm_verbs_end_attempt(qp, &verdict);
 }
@@ -204,5 +206,9 @@ bool rvcm_verbs_handle(struct rvcm_verbs_dev *dev, struct rdma_cm_event *cm,
 	if (h.src->kind == RVCM_VERBS_SRC_QP)
 		h.said.opener = rvcm_container_of(h.src, struct rvcm_verbs_qp, src)->opener;
 	memset(ev, 0, sizeof(*ev));
-	return rvcm_verbs_verdict(&h.said, &h.verdict) && handle_dispatch(dev, &h, ev);
+	if (!rvcm_verbs_verdict(&h.said, &h.verdict))
+		return false;
+	h.verdict.words = rdma_event_str(h.said.event);
+	h.verdict.number = h.said.status;
+	return handle_dispatch(dev, &h, ev);
 }

@@ -443,7 +443,8 @@ void rvcm_verbs_sq_wc(struct rvcm_verbs_qp *qp, const struct ibv_wc *wc)
 		return;
 	qp->sends[at & qp->sends_mask].ended = true;
 	if (RVCM_VERBS_UNLIKELY(wc->status != IBV_WC_SUCCESS))
-		sq_failed(qp, at, rvcm_verbs_wc_status(wc->status), wc->vendor_err);
+		sq_failed(qp, at, rvcm_verbs_farewell_status(qp, rvcm_verbs_wc_status(wc->status)),
+			  wc->vendor_err);
 	if (RVCM_VERBS_LIKELY(at >= qp->heard))
 		qp->heard = at + 1;
 	sq_know(qp, qp->heard);

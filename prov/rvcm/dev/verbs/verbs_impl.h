@@ -431,12 +431,15 @@ bool rvcm_verbs_caller_leave(struct rvcm_verbs_dev *dev);
 
 /*
  * farewell.c. possible: would a packet to the id's peer leave? keep: of a QP that is closed: if
- * not, its id is ended later. all: they are ended now. init: of a device that is opened.
+ * not, its id is ended later. all: they are ended now. init: of a device that is opened. status, on
+ * any thread: how a send of the QP failed, or UNREACHABLE where that is why.
  */
 void rvcm_verbs_farewell_init(struct rvcm_verbs_dev *dev, bool ethernet);
 bool rvcm_verbs_farewell_possible(const struct rvcm_verbs_dev *dev, struct rdma_cm_id *id);
 void rvcm_verbs_farewell_keep(struct rvcm_verbs_qp *qp);
 void rvcm_verbs_farewell_all(struct rvcm_verbs_dev *dev);
+enum rvcm_status rvcm_verbs_farewell_status(const struct rvcm_verbs_qp *qp,
+					    enum rvcm_status status);
 
 /* siw.c: a device of siw's is opened; it is released. */
 int rvcm_verbs_siw_pass(struct rvcm_verbs_dev *dev);

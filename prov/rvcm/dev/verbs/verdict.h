@@ -23,6 +23,8 @@ struct rvcm_verbs_verdict {
 	enum rvcm_status status;
 	enum rvcm_dev_reject reject; /* type REJECTED */
 	int err;                     /* positive errno, 0 = none */
+	const char *words;           /* what was heard, by name; NULL = nothing */
+	int number;                  /* that came with it */
 };
 
 /* False: nothing that dev.h has (multicast, or a number of the future). */
