@@ -349,16 +349,51 @@ static void drain(struct run *r)
 	}
 }
 
+static bool any_open(const struct world *w)
+{
+	for (int i = 0; i < w->n_eps; i++)
+		if (w->eps[i].ep && (w->eps[i].sends_open || w->eps[i].receives_open))
+			return true;
+	return false;
+}
+
+/* All that is posted ends by itself; who has claimed a message has to fetch it. */
+static void remove_all(struct world *w)
+{
+	uint64_t limit = sim_now(w->net) + DRAIN_NS;
+
+	for (int i = 0; i < w->n_engines; i++)
+		if (w->engines[i])
+			world_each_dev(w->engines[i], sim_dev_remove);
+	while (any_open(w)) {
+		for (int i = 0; i < w->n_eps; i++)
+			if (w->eps[i].ep)
+				world_fetch_claimed(&w->eps[i]);
+		world_turn(w);
+		if (sim_now(w->net) < limit)
+			continue;
+		say_pending(w);
+		fail_msg("something does not end");
+	}
+}
+
+static void abandon(struct world *w)
+{
+	for (int i = 0; i < w->n_eps; i++)
+		if (w->eps[i].ep)
+			rvcm_ep_shutdown(w->eps[i].ep);
+}
+
 static void finish(struct run *r)
 {
 	struct world *w = r->w;
 
 	all_is_well(r);
 	w->meanwhile = NULL;
-	if (r->plan->end == PLAN_ABANDON) {
-		for (int i = 0; i < w->n_eps; i++)
-			if (w->eps[i].ep)
-				rvcm_ep_shutdown(w->eps[i].ep);
+	if (r->plan->end == PLAN_REMOVE)
+		remove_all(w);
+	if (r->plan->end != PLAN_DRAIN) {
+		abandon(w);
 		return;
 	}
 	drain(r);
@@ -438,7 +473,7 @@ void plan_run(const struct plan *plan, struct plan_sums *sums)
 		r.w->meanwhile = meanwhile;
 		r.w->meanwhile_ctx = &r;
 	}
-	r.w->faulty = plan->faults || plan->deaths || plan->closes || plan->end == PLAN_ABANDON;
+	r.w->faulty = plan->faults || plan->deaths || plan->closes || plan->end != PLAN_DRAIN;
 	r.w->orderly = plan->closes && !plan->faults && !plan->deaths && !plan->lulls;
 	r.w->sleepy = plan->sleepy;
 	talk(&r);

@@ -8,6 +8,7 @@
 enum plan_end {
 	PLAN_DRAIN,   /* faults stop, everything finishes, then all close */
 	PLAN_ABANDON, /* all close at once, with everything pending */
+	PLAN_REMOVE,  /* every device is removed, with everything pending; then all close */
 };
 
 struct plan {

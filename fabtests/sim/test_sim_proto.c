@@ -174,6 +174,22 @@ static void who_stays_is_not_harmed_by_names_that_move(void **state)
 	assert_true(sums.closes > 24 * 8);
 }
 
+static void run_removed(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed,
+			     .steps = 300,
+			     .end = PLAN_REMOVE,
+			     .sleepy = seed & 4,
+			     .faults = seed & 2,
+			     .unkind = seed & 1 });
+}
+
+static void every_operation_ends_when_no_device_is_left(void **state)
+{
+	(void)state;
+	seeds_each(24, run_removed);
+}
+
 static void run_abandoned(uint64_t seed)
 {
 	run(&(struct plan) { .seed = seed, .steps = 200, .end = PLAN_ABANDON, .unkind = seed & 1 });
@@ -213,6 +229,7 @@ int main(int argc, char **argv)
 		SEEDED(an_orderly_close_loses_nothing),
 		SEEDED(who_stays_is_not_harmed_by_who_goes),
 		SEEDED(who_stays_is_not_harmed_by_names_that_move),
+		SEEDED(every_operation_ends_when_no_device_is_left),
 		SEEDED(all_close_with_everything_pending),
 		SEEDED(any_schedule),
 	};
