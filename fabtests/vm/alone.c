@@ -90,12 +90,18 @@ static void expect_all_gone(struct conf_node *node)
 	assert_int_equal(fi_cq_read(node->txcq, &entry, 1), -FI_EAGAIN);
 }
 
-/* Nothing that is posted now waits. */
+/* Nothing that is posted now waits, and no other endpoint of the domain can be used. */
 static void expect_no_more(struct conf_node *node)
 {
 	struct fi_context2 sent;
+	struct fid_ep *another;
 	fi_addr_t self;
 
+	conf_ok(fi_endpoint(node->domain, node->info, &another, NULL));
+	conf_ok(fi_ep_bind(another, &node->av->fid, 0));
+	conf_ok(fi_ep_bind(another, &node->txcq->fid, FI_TRANSMIT | FI_RECV));
+	assert_int_equal(fi_enable(another), -FI_ENODEV);
+	conf_ok(fi_close(&another->fid));
 	assert_int_equal(fi_av_insert(node->av, node->name, 1, &self, 0, NULL), 1);
 	post(node);
 	expect_all_gone(node);

@@ -154,6 +154,8 @@ static const char *why_not(int err, char buf[RVCM_LIMIT_TEXT_MAX])
 {
 	if (err == FI_ENOSPC)
 		return "its domain has as many as one can have (ep_cnt of fi_domain(3))";
+	if (err == FI_ENODEV)
+		return "its domain's device was removed: open another domain";
 	return rvcm_limit_text(err, buf);
 }
 

@@ -35,7 +35,7 @@ void rvcm_verbs_gone_begin(struct rvcm_verbs_dev *dev)
 {
 	if (atomic_load_explicit(&dev->gone, memory_order_relaxed))
 		return;
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: the device was removed", dev->base.attr.name);
+	rvcm_info(RVCM_LOG_EP_CTRL, "%s: the device was removed", dev->base.attr.name);
 	atomic_store_explicit(&dev->gone, true, memory_order_release);
 	rvcm_verbs_event_device(dev, RVCM_DEV_EVENT_DEVICE_REMOVAL);
 	gone_qps(dev);
