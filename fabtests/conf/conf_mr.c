@@ -2,8 +2,13 @@
 /* fi_mr(3), as far as it is about messages: regions, their keys and descriptors, and the modes. */
 #include "conf/conf.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define LONG_BYTES ((size_t)2 << 20)
 #define LOCAL      (FI_SEND | FI_RECV)
@@ -158,6 +163,104 @@ static void regions_of_several_pieces(void **state)
 	conf_close(&node);
 }
 
+/* -- memory that is not registered ---------------------------------------------------------- */
+
+/* A file of so many bytes, filled, that is mapped shared and can only be read. */
+static void *map_file(size_t bytes, uint32_t seed)
+{
+	const char *folder = getenv("TMPDIR");
+	uint8_t *content = malloc(bytes);
+	char name[256];
+	void *map;
+	int fd;
+
+	conf_fill(content, bytes, seed);
+	snprintf(name, sizeof(name), "%s/conf_mr.XXXXXX", folder ? folder : "/tmp");
+	fd = mkstemp(name);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, bytes), bytes);
+	free(content);
+	close(fd);
+	fd = open(name, O_RDONLY);
+	assert_true(fd >= 0);
+	map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(map != MAP_FAILED);
+	close(fd);
+	unlink(name);
+	return map;
+}
+
+/* Not every device takes such memory; but it can be read. */
+static void files_are_sent_from_where_they_are_mapped(void **state)
+{
+	uint8_t *in = malloc(LONG_BYTES);
+	struct fi_context2 sent, received;
+	struct fi_cq_tagged_entry entry;
+	struct conf_pair pair;
+	void *map = map_file(LONG_BYTES, 3);
+
+	(void)state;
+	conf_pair_open(&pair, &plain);
+	if (pair.a.info->domain_attr->mr_mode & FI_MR_LOCAL)
+		conf_not_offered("messages without registration");
+	for (size_t bytes = 1000; bytes <= LONG_BYTES; bytes *= 10) {
+		memset(in, 0, LONG_BYTES);
+		CONF_RETRY(&pair,
+			   fi_trecv(pair.b.ep, in, bytes, NULL, FI_ADDR_UNSPEC, 1, 0, &received));
+		CONF_RETRY(&pair, fi_tsend(pair.a.ep, map, bytes, NULL, pair.to_b, 1, &sent));
+		conf_wait(&pair, pair.b.rxcq, &entry, NULL);
+		conf_wait(&pair, pair.a.txcq, &entry, NULL);
+		conf_check(in, bytes, 3);
+	}
+	munmap(map, LONG_BYTES);
+	free(in);
+	conf_pair_close(&pair);
+}
+
+/* Several long messages, each of which is longer than what may be locked from now on. */
+static void little_may_be_locked(void **state)
+{
+	enum {
+		N = 4
+	};
+	struct rlimit before, little;
+	uint8_t *out = malloc(LONG_BYTES), *in[N];
+	struct fi_context2 sent[N], received[N];
+	struct fi_cq_tagged_entry entry;
+	struct conf_pair pair;
+
+	(void)state;
+	conf_pair_open(&pair, &plain);
+	if (pair.a.info->domain_attr->mr_mode & FI_MR_LOCAL)
+		conf_not_offered("messages without registration");
+	in[0] = malloc(LONG_BYTES);
+	send_with(&pair, out, NULL, in[0], NULL, 1000, 1); /* they are connected */
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	little = before;
+	little.rlim_cur = LONG_BYTES / 4;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+	conf_fill(out, LONG_BYTES, 9);
+	for (int i = 0; i < N; i++) {
+		in[i] = i ? malloc(LONG_BYTES) : in[i];
+		memset(in[i], 0, LONG_BYTES);
+		CONF_RETRY(&pair, fi_trecv(pair.b.ep, in[i], LONG_BYTES, NULL, FI_ADDR_UNSPEC,
+					   (uint64_t)i, 0, &received[i]));
+		CONF_RETRY(&pair, fi_tsend(pair.a.ep, out, LONG_BYTES, NULL, pair.to_b, (uint64_t)i,
+					   &sent[i]));
+	}
+	for (int i = 0; i < N; i++) {
+		conf_wait(&pair, pair.b.rxcq, &entry, NULL);
+		conf_wait(&pair, pair.a.txcq, &entry, NULL);
+	}
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+	for (int i = 0; i < N; i++) {
+		conf_check(in[i], LONG_BYTES, 9);
+		free(in[i]);
+	}
+	free(out);
+	conf_pair_close(&pair);
+}
+
 /* -- keys ----------------------------------------------------------------------------------- */
 
 static void keys_are_told(void **state)
@@ -309,6 +412,8 @@ int main(void)
 		cmocka_unit_test(messages_need_no_region),
 		cmocka_unit_test(regions_overlap),
 		cmocka_unit_test(regions_of_several_pieces),
+		cmocka_unit_test(files_are_sent_from_where_they_are_mapped),
+		cmocka_unit_test(little_may_be_locked),
 		cmocka_unit_test(keys_are_told),
 		cmocka_unit_test(keys_are_the_applications),
 		cmocka_unit_test(no_mode_at_all),

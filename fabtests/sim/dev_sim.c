@@ -99,6 +99,7 @@ struct rvcm_dev *sim_dev_open(struct sim_net *net, const struct sim_dev_conf *co
 	dev->net = net;
 	dev->cm_tail = &dev->cm_head;
 	dev->cm_fd = -1;
+	dev->room = UINT32_MAX;
 	dev->parked_tail = &dev->parked;
 	dev->next = net->devs;
 	net->devs = dev;

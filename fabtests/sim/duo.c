@@ -91,6 +91,8 @@ static void engine_open(struct duo_node *node, int n_ends)
 		},
 		.eager_bytes_max = DUO_EAGER,
 		.unexpected_bytes_max = 1 << 20,
+		.lend_bytes_min = node->duo->lend_bytes_min,
+		.mr = node->duo->mr,
 	};
 
 	assert_int_equal(rvcm_engine_open(&attr, &node->engine), 0);
@@ -185,6 +187,15 @@ void duo_open_fabrics(struct duo *w, uint32_t first, uint32_t second)
 	net_open(w, true);
 	w->nodes[0].fabrics = first;
 	w->nodes[1].fabrics = second;
+	node_open(&w->nodes[0], 1);
+	node_open(&w->nodes[1], 1);
+}
+
+void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_bytes_min)
+{
+	net_open(w, true);
+	w->mr = *mr;
+	w->lend_bytes_min = lend_bytes_min;
 	node_open(&w->nodes[0], 1);
 	node_open(&w->nodes[1], 1);
 }

@@ -70,16 +70,20 @@ static void fault(struct run *r)
 
 /* -- full devices ---------------------------------------------------------------------------- */
 
-/* Of what is read from, or into; or of both. Now and then, or always; or there is room again. */
+/*
+ * Of what is read from, or into, or of all, where something can be sent all the same. Now and then,
+ * or always; or there is room again.
+ */
 static void fill(struct run *r)
 {
-	static const uint32_t kinds[] = { RVCM_DEV_ACCESS_REMOTE_READ,
-					  RVCM_DEV_ACCESS_LOCAL_WRITE };
+	static const uint32_t kinds[] = { RVCM_DEV_ACCESS_REMOTE_READ, RVCM_DEV_ACCESS_LOCAL_WRITE,
+					  0 };
 	static const uint32_t chances[] = { 0, 300000, 1000000 };
 	struct rvcm_dev *dev = any_dev(r);
 
 	if (dev)
-		sim_dev_full(dev, kinds[world_below(r->w, 2)], chances[world_below(r->w, 3)]);
+		sim_dev_full(dev, kinds[world_below(r->w, dev->attr.inline_bytes_max ? 3 : 2)],
+			     chances[world_below(r->w, 3)]);
 }
 
 /* -- lulls ----------------------------------------------------------------------------------- */

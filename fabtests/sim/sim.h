@@ -219,6 +219,10 @@ void sim_dev_fail_call(struct rvcm_dev *dev, uint32_t n, int err);
  */
 void sim_dev_full(struct rvcm_dev *dev, uint32_t access, uint32_t ppm);
 
+/* Registrations that dev has, and how many it has room for: then -ENOMEM. */
+uint32_t sim_dev_registered(const struct rvcm_dev *dev);
+void sim_dev_room(struct rvcm_dev *dev, uint32_t n);
+
 /* Resource calls so far, to know how far n may go. */
 uint32_t sim_dev_calls(const struct rvcm_dev *dev);
 

@@ -34,6 +34,16 @@ void sim_dev_full(struct rvcm_dev *base, uint32_t access, uint32_t ppm)
 	dev->full_ppm = ppm;
 }
 
+uint32_t sim_dev_registered(const struct rvcm_dev *base)
+{
+	return ((const struct sim_dev *)base)->registered;
+}
+
+void sim_dev_room(struct rvcm_dev *base, uint32_t n)
+{
+	sim_dev_of(base)->room = n;
+}
+
 uint32_t sim_dev_calls(const struct rvcm_dev *base)
 {
 	return ((const struct sim_dev *)base)->n_calls;

@@ -309,6 +309,8 @@ struct sim_dev {
 	uint32_t fail_call; /* counts down */
 	int fail_call_err;
 	uint32_t n_calls;
+	uint32_t registered;  /* regions */
+	uint32_t room;        /* for so many */
 	uint32_t full_access; /* registrations with this */
 	uint32_t full_ppm;    /* are refused by this chance */
 };

@@ -61,7 +61,10 @@ int sim_mem_reg(struct rvcm_dev *base, const struct rvcm_dev_mr_attr *attr,
 	if (dev->full_ppm && (attr->access & dev->full_access) == dev->full_access &&
 	    sim_chance(dev->net, dev->full_ppm))
 		return -ENOMEM;
+	if (dev->registered >= dev->room)
+		return -ENOMEM;
 	slot = take_slot(dev);
+	dev->registered++;
 	mr = sim_alloc(sizeof(*mr));
 	sim_dev_keep(dev, &mr->shell, SIM_SHELL_MR);
 	dev->mrs[slot].mr = mr;
@@ -87,6 +90,7 @@ void sim_mem_dereg(struct rvcm_dev_mr *base)
 		sim_misuse(dev->net, SIM_MISUSE_DEREG, "mr_dereg of %p while %u WRs use it",
 			   base->addr, mr->uses);
 	dev->mrs[(base->rkey >> 8) - 1].mr = NULL;
+	dev->registered--;
 	mr->shell.closed = true;
 }
 

@@ -40,6 +40,11 @@ void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 	return conn->reserved;
 }
 
+void *rvcm_path_reserve_head(struct rvcm_path *pub, size_t bytes)
+{
+	return rvcm_path_reserve_any(pub, bytes);
+}
+
 void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
 {
 	struct fake_conn *conn = fake_conn_of(pub);

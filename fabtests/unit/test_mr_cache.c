@@ -440,6 +440,30 @@ static void limits_have_limits(void **state)
 	assert_null(domain);
 }
 
+/* What is not in use; and a look at what has been made makes nothing. */
+static void what_is_idle_can_be_shed(void **state)
+{
+	struct mr_world w;
+	struct rvcm_mr *used, *fresh = NULL;
+
+	(void)state;
+	mr_world_open(&w, 100, LOTS);
+	for (uintptr_t i = 1; i < 10; i++)
+		mr_world_touch(&w, BASE + i * 100, 10, WRITE);
+	used = mr_world_get(&w, BASE, 10, WRITE);
+	assert_int_equal(rvcm_mr_shed(w.domain), 9);
+	assert_int_equal(w.devs[0].live, 1);
+	assert_int_equal(rvcm_mr_shed(w.domain), 0);
+	assert_non_null(rvcm_mr_made(used, 0));
+	assert_int_equal(rvcm_mr_get(w.domain, (void *)(BASE + 100), 10, WRITE, &fresh), 0);
+	assert_null(rvcm_mr_made(fresh, 0));
+	assert_int_equal(w.devs[0].live, 1);
+	rvcm_mr_put(fresh);
+	rvcm_mr_put(used);
+	assert_stat(&w, evict, 9);
+	mr_world_close(&w);
+}
+
 /* Wherever memory runs out, a get succeeds without the cache or fails cleanly. */
 static void memory_may_run_out_anywhere(void **state)
 {
@@ -475,6 +499,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_lies_inside_is_a_hit),
+		cmocka_unit_test(what_is_idle_can_be_shed),
 		cmocka_unit_test(what_sticks_out_is_not),
 		cmocka_unit_test(enough_access_is_needed),
 		cmocka_unit_test(rights_add_up),

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # guest.sh BUILD_DIRECTORY [PART...]: what check-vm runs inside the guest, as root.  Prints TAP.  A part is a function part_NAME
-# of one of the part_*.sh beside this.  When none is named those that pass are run, in the order below.  One fails still, and is
-# run when it is named: memlock (messages that together are longer than what may be locked; siw counts root's memory too).
+# of one of the part_*.sh beside this.  When none is named all are run, in the order below.
 #
 # Environment:
 #   VM_DEVICES   the devices that the suites are run on
@@ -31,7 +30,7 @@ export FABTEST_GUEST=1 # this machine's settings are the tests' own
 . "$here/part_links.sh"
 
 devices_up || exit 1
-[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf jobs mixed links bad
+[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf memlock jobs mixed links bad
 for part; do
 	began=$SECONDS
 	"part_$part"

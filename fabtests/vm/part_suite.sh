@@ -37,8 +37,8 @@ locked=(bash -c 'ulimit -l 8192 && exec "$@"' -)
 part_memlock() {
 	local program
 	with siw0
-	# Not conf_msg: a message is registered as a whole, and some of its are longer than that.
-	for program in conf_mix conf_proc; do
+	# One message of conf_msg, as many as conf_mix has under way, and all that conf_proc does together are longer than that.
+	for program in conf_mix conf_msg conf_proc; do
 		suite "siw0, 8 MiB of locked memory: $program: " "${locked[@]}" "${on[@]}" "$build/fabtests/conf/$program"
 	done
 	suite "siw0, 8 MiB of locked memory: " "${locked[@]}" "${on[@]}" "$here/job.sh" "$(address_of siw0)" exchange

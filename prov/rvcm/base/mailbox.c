@@ -28,6 +28,11 @@ bool rvcm_mailbox_post(struct rvcm_mailbox *mb, struct rvcm_list *node)
 	return was_empty;
 }
 
+void rvcm_mailbox_poke(struct rvcm_mailbox *mb)
+{
+	atomic_store_explicit(&mb->pending, true, memory_order_release);
+}
+
 void rvcm_mailbox_take_all(struct rvcm_mailbox *mb, struct rvcm_list *list)
 {
 	rvcm_lock_acquire(&mb->lock);

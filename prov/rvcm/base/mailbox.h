@@ -24,7 +24,7 @@
 struct rvcm_mailbox {
 	struct rvcm_lock lock; /* innermost: nothing is called while it is held */
 	struct rvcm_list mail; /* oldest first */
-	atomic_bool pending;   /* is mail not empty? */
+	atomic_bool pending;   /* is mail not empty, or was the reader poked? */
 };
 
 void rvcm_mailbox_init(struct rvcm_mailbox *mb);
@@ -37,6 +37,9 @@ void rvcm_mailbox_fini(struct rvcm_mailbox *mb);
  * caller wakes the reader.
  */
 bool rvcm_mailbox_post(struct rvcm_mailbox *mb, struct rvcm_list *node);
+
+/* Have the reader look, though there is no mail. The caller wakes it. */
+void rvcm_mailbox_poke(struct rvcm_mailbox *mb);
 
 /* Reader: may there be mail? */
 static inline bool rvcm_mailbox_pending(struct rvcm_mailbox *mb)

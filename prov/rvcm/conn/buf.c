@@ -114,10 +114,13 @@ int rvcm_buf_mr(struct rvcm_buf *buf, uint16_t dev_index, struct rvcm_dev_mr **m
 {
 	struct rvcm_buf_chunk *chunk = buf->chunk;
 	struct rvcm_dev_mr_attr attr = { .addr = chunk->memory, .length = chunk->bytes };
-	struct rvcm_dev *dev = chunk->pool->carrier->devs[dev_index].dev;
+	struct rvcm_carrier *carrier = chunk->pool->carrier;
+	struct rvcm_dev *dev = carrier->devs[dev_index].dev;
 	int rc = 0;
 
 	if (!chunk->mr[dev_index])
+		rc = dev->ops->mr_reg(dev, &attr, &chunk->mr[dev_index]);
+	if ((rc == -ENOMEM || rc == -ENOSPC) && rvcm_carrier_shed(carrier))
 		rc = dev->ops->mr_reg(dev, &attr, &chunk->mr[dev_index]);
 	*mr = chunk->mr[dev_index];
 	return rc;

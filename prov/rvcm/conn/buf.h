@@ -60,7 +60,10 @@ struct rvcm_buf_pool {
 int rvcm_buf_pool_init(struct rvcm_buf_pool *pool, struct rvcm_carrier *carrier);
 void rvcm_buf_pool_fini(struct rvcm_buf_pool *pool);
 
-/* The registration of the buffer on that device, made at first use; or the device's error. */
+/*
+ * The registration of the buffer on that device, made at first use, with what sink->shed gives up
+ * if need be; or the device's error.
+ */
 int rvcm_buf_mr(struct rvcm_buf *buf, uint16_t dev, struct rvcm_dev_mr **mr);
 
 /* The class whose frames hold bytes. */

@@ -152,6 +152,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 		atomic_init(&carrier->devs[i].receives,
 			    rvcm_carrier_pool_count(carrier, attr->devs[i]));
 	}
+	atomic_init(&carrier->pinched, false);
 	rvcm_mailbox_init(&carrier->to_data);
 	rvcm_mailbox_init(&carrier->to_control);
 	rvcm_lock_init(&carrier->control_lock, true);
@@ -230,6 +231,20 @@ bool rvcm_carrier_quiet(struct rvcm_carrier *carrier, uint16_t index)
 
 /* -- the two sides ------------------------------------------------------------------------ */
 
+bool rvcm_carrier_shed(struct rvcm_carrier *carrier)
+{
+	const struct rvcm_carrier_attr *attr = &carrier->attr;
+
+	return attr->sink->shed && attr->sink->shed(attr->sink_ctx);
+}
+
+void rvcm_carrier_pinch(struct rvcm_carrier *carrier)
+{
+	atomic_store_explicit(&carrier->pinched, true, memory_order_release);
+	rvcm_mailbox_poke(&carrier->to_data);
+	carrier->attr.env.wake_data(carrier->attr.env.ctx);
+}
+
 static __attribute__((noinline)) int read_mail(struct rvcm_carrier *carrier)
 {
 	struct rvcm_list mail;
@@ -238,6 +253,8 @@ static __attribute__((noinline)) int read_mail(struct rvcm_carrier *carrier)
 
 	rvcm_list_init(&mail);
 	rvcm_mailbox_take_all(&carrier->to_data, &mail);
+	if (atomic_exchange_explicit(&carrier->pinched, false, memory_order_acq_rel))
+		(void)rvcm_carrier_shed(carrier);
 	while ((node = rvcm_list_pop(&mail))) {
 		rvcm_conn_mail(carrier, rvcm_container_of(node, struct rvcm_mail, node));
 		n++;

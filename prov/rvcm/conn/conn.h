@@ -107,6 +107,12 @@ struct rvcm_conn_sink {
 	 * that are up go down as after any loss, before or behind it; no other will ever be up.
 	 */
 	void (*deaf)(void *ctx, const struct rvcm_conn_cause *cause);
+	/*
+	 * A device cannot lock the memory that a message or a link needs: deregister what is not in
+	 * use, and leave some for a while. True: it is worth trying again. From rvcm_path_reserve
+	 * too. NULL: there is never any.
+	 */
+	bool (*shed)(void *ctx);
 };
 
 /* Time and wake-ups. now_ns may be called from both sides; wake_* from the other side. */
@@ -246,6 +252,8 @@ int rvcm_path_get(struct rvcm_carrier *carrier, uint16_t slot, const struct rvcm
 /*
  * Longest message that may be sent now: what both sides take, which the peer tells in its HELLO;
  * MESSAGE_FLOOR before that. It may change whenever reserve gives NULL, or up to the next reserve.
+ * While no memory can be locked to send from it is what the device copies, which may be less than
+ * MESSAGE_FLOOR.
  */
 size_t rvcm_path_message_max(const struct rvcm_path *path);
 
@@ -255,6 +263,9 @@ size_t rvcm_path_message_max(const struct rvcm_path *path);
  * to the caller until commit or cancel; one at a time.
  */
 static inline void *rvcm_path_reserve(struct rvcm_path *path, size_t bytes);
+
+/* The same of one that is to have a tail, and whose length is that without it. */
+void *rvcm_path_reserve_head(struct rvcm_path *path, size_t bytes);
 
 /* When a message leaves. Order is kept whatever they say: the later takes the earlier along. */
 enum rvcm_path_when {

@@ -213,6 +213,8 @@ struct rvcm_conn {
 
 	/* Sending: seq - acked messages are in replay; seq may not pass limit. */
 	size_t tx_bytes_max; /* of a message */
+	bool tight;          /* no memory to send from can be locked: */
+	uint32_t tight_end;  /* it is tried again from this message on */
 	uint32_t tx_seq;
 	uint32_t tx_acked;
 	uint32_t tx_limit;
@@ -349,6 +351,7 @@ struct rvcm_carrier {
 	struct rvcm_carrier_stats stats; /* but for what devs[].stats has */
 	struct rvcm_mailbox to_data;
 	struct rvcm_mailbox to_control;
+	atomic_bool pinched;                          /* control wants the data side to shed */
 	struct rvcm_slot *slots[RVCM_CONN_SLOTS_MAX]; /* written under the control lock */
 	uint8_t openings[RVCM_CONN_SLOTS_MAX];        /* of each slot, under the control lock */
 	uint16_t slots_end;                           /* from here on no slot was ever used */

@@ -21,6 +21,14 @@ static uint32_t sq_depth(const struct rvcm_carrier *carrier, const struct rvcm_d
 	return want < dev->attr.sq_depth_max ? want : dev->attr.sq_depth_max;
 }
 
+/* There may be more the next time. */
+static int refused(struct rvcm_carrier *carrier, int rc)
+{
+	if (rc == -ENOMEM)
+		rvcm_carrier_pinch(carrier);
+	return rc;
+}
+
 int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener,
 		   struct rvcm_link **out)
 {
@@ -47,7 +55,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 				  "%s: all %u receive buffers are promised to peers",
 				  dev->dev->attr.name, rvcm_carrier_pool_count(carrier, dev->dev));
 		rvcm_mem_free(link);
-		return rc;
+		return refused(carrier, rc);
 	}
 	link->contact = contact;
 	link->number = ++carrier->links;
@@ -76,7 +84,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	if (rc) {
 		rvcm_budget_close(dev, link->window);
 		rvcm_mem_free(link);
-		return rc;
+		return refused(carrier, rc);
 	}
 	rvcm_tx_prepare(link);
 	*out = link;

@@ -8,6 +8,10 @@
 /* -- carrier.c: mail -- */
 void rvcm_carrier_mail_data(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
 void rvcm_carrier_mail_control(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
+/* The data side's: sink->shed. */
+bool rvcm_carrier_shed(struct rvcm_carrier *carrier);
+/* Control's: have the data side do that, for memory could not be locked. */
+void rvcm_carrier_pinch(struct rvcm_carrier *carrier);
 
 /* Longest message that this carrier takes from a link of dev. */
 size_t rvcm_carrier_takes(const struct rvcm_carrier *carrier, const struct rvcm_dev *dev);

@@ -7,6 +7,14 @@
 #include "conn/path.h"
 #include "conn/way.h"
 
+/*
+ * Where no memory can be locked to send from, messages are made short enough for the device to copy
+ * them. The longest that cannot be made shorter is an announcement: 16 bytes, 8 of data, 16, and 16
+ * of a rail.
+ */
+#define TIGHT_LEAST    (sizeof(struct rvcm_wire_frame) + 56)
+#define TIGHT_MESSAGES 64u
+
 /* -- finding and making ---------------------------------------------------------------------- */
 
 struct in_key {
@@ -352,7 +360,7 @@ static bool has_credit(const struct rvcm_conn *conn)
 }
 
 /* The first message waits until we have introduced ourselves, which takes a credit too. */
-static struct rvcm_conn *sender(struct rvcm_path_full *path)
+static inline __attribute__((always_inline)) struct rvcm_conn *sender(struct rvcm_path_full *path)
 {
 	struct rvcm_conn *conn = path->out;
 
@@ -365,6 +373,62 @@ static struct rvcm_conn *sender(struct rvcm_path_full *path)
 	return NULL;
 }
 
+static bool is_tight(const struct rvcm_conn *conn)
+{
+	return conn->tight && conn->link && rvcm_seq_before(conn->tx_seq, conn->tight_end);
+}
+
+/* What the device copies on this conn's link. */
+static size_t tight_bytes_max(const struct rvcm_conn *conn)
+{
+	return conn->link->inline_bytes_max - sizeof(struct rvcm_wire_frame);
+}
+
+/* Until some more messages have left only what the device copies is sent, if that is enough. */
+static void tighten(struct rvcm_conn *conn, int rc)
+{
+	if (conn->link->inline_bytes_max < TIGHT_LEAST) {
+		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, -rc,
+			       "what is to be sent cannot be registered with the device");
+		return;
+	}
+	conn->tight = true;
+	conn->tight_end = conn->tx_seq + TIGHT_MESSAGES;
+}
+
+/* A buffer that the device can send from: it is registered, or short enough to be copied. */
+static struct rvcm_buf *obtain(struct rvcm_conn *conn, size_t bytes, bool copied)
+{
+	bool needs_mr = !copied || bytes > conn->link->inline_bytes_max;
+	struct rvcm_dev_mr *mr;
+	struct rvcm_buf *buf;
+	int rc;
+
+	if (needs_mr && is_tight(conn))
+		return NULL;
+	buf = rvcm_buf_get(&conn->carrier->bufs, bytes);
+	if (!buf || !needs_mr)
+		return buf;
+	rc = rvcm_buf_mr(buf, conn->link->dev, &mr);
+	if (!rc)
+		return buf;
+	rvcm_buf_put(buf);
+	tighten(conn, rc);
+	return NULL;
+}
+
+static void *reserve(struct rvcm_path_full *path, struct rvcm_conn *conn, size_t bytes, bool copied)
+{
+	rvcm_way_bend(conn); /* it comes first */
+	conn->reserved = obtain(conn, bytes + sizeof(struct rvcm_wire_frame), copied);
+	if (!conn->reserved) {
+		rvcm_conn_schedule(conn);
+		block(path);
+		return NULL;
+	}
+	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
+}
+
 void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 {
 	struct rvcm_path_full *path = rvcm_path_full(pub);
@@ -375,14 +439,15 @@ void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 	rvcm_way_open(conn);
 	if (bytes < conn->way.end)
 		return conn->way.next;
-	rvcm_way_bend(conn); /* it comes first */
-	conn->reserved = rvcm_buf_get(&conn->carrier->bufs, bytes + sizeof(struct rvcm_wire_frame));
-	if (!conn->reserved) {
-		rvcm_conn_schedule(conn);
-		block(path);
-		return NULL;
-	}
-	return conn->reserved->frame + sizeof(struct rvcm_wire_frame);
+	return reserve(path, conn, bytes, true);
+}
+
+void *rvcm_path_reserve_head(struct rvcm_path *pub, size_t bytes)
+{
+	struct rvcm_path_full *path = rvcm_path_full(pub);
+	struct rvcm_conn *conn = sender(path);
+
+	return conn ? reserve(path, conn, bytes, false) : NULL;
 }
 
 void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
@@ -438,7 +503,11 @@ size_t rvcm_path_message_max(const struct rvcm_path *pub)
 {
 	const struct rvcm_conn *conn = full_const(pub)->out;
 
-	return conn ? conn->tx_bytes_max : RVCM_CONN_MESSAGE_FLOOR;
+	if (!conn)
+		return RVCM_CONN_MESSAGE_FLOOR;
+	if (is_tight(conn))
+		return tight_bytes_max(conn);
+	return conn->tx_bytes_max;
 }
 
 uint32_t rvcm_path_mark(const struct rvcm_path *pub)

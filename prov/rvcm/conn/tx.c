@@ -138,6 +138,7 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	conn->tx_acked = 0;
 	conn->tx_limit = window;
 	conn->straight = false;
+	conn->tight = false;
 	rvcm_confirm_reset(conn);
 }
 

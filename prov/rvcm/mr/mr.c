@@ -190,6 +190,11 @@ int rvcm_mr_get(struct rvcm_mr_domain *domain, void *addr, size_t length, uint32
 	return get_slowly(domain, start, length, access, mr);
 }
 
+struct rvcm_dev_mr *rvcm_mr_made(struct rvcm_mr *mr, uint32_t dev)
+{
+	return atomic_load_explicit(rvcm_mr_slot(mr, dev), memory_order_acquire);
+}
+
 int rvcm_mr_dev(struct rvcm_mr *mr, uint32_t dev, struct rvcm_dev_mr **dev_mr)
 {
 	struct rvcm_mr_domain *domain = mr->domain;
@@ -279,6 +284,17 @@ void rvcm_mr_listen(struct rvcm_mr_domain *domain, void (*gone)(void *ctx), void
 	domain->listener.ctx = ctx;
 	if (gone)
 		rvcm_monitor_listen(domain->monitor, &domain->listener);
+}
+
+size_t rvcm_mr_shed(struct rvcm_mr_domain *domain)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&domain->lock);
+	while (rvcm_cache_evict(domain))
+		n++;
+	pthread_mutex_unlock(&domain->lock);
+	return n;
 }
 
 void rvcm_mr_flush(struct rvcm_mr_domain *domain)

@@ -104,6 +104,9 @@ int rvcm_mr_dev(struct rvcm_mr *mr, uint32_t dev, struct rvcm_dev_mr **dev_mr);
  */
 bool rvcm_reach(void *addr, size_t length, bool write);
 
+/* The same if there is one already, else NULL. */
+struct rvcm_dev_mr *rvcm_mr_made(struct rvcm_mr *mr, uint32_t dev);
+
 /* One more reference to it. */
 void rvcm_mr_ref(struct rvcm_mr *mr);
 
@@ -125,6 +128,9 @@ size_t rvcm_mr_reap(struct rvcm_mr_domain *domain);
  * it may do no more than wake another thread.
  */
 void rvcm_mr_listen(struct rvcm_mr_domain *domain, void (*gone)(void *ctx), void *ctx);
+
+/* Deregister what is cached and not in use. Returns how many regions that were. */
+size_t rvcm_mr_shed(struct rvcm_mr_domain *domain);
 
 /* Take everything out of the cache. */
 void rvcm_mr_flush(struct rvcm_mr_domain *domain);

@@ -12,6 +12,9 @@ _Static_assert(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES +
 		       RVCM_CONN_MESSAGE_FLOOR,
 	       "every peer takes it");
 
+/* Long messages that go without registration when locked memory has run short. */
+#define LEAN 64u
+
 /* What tells where an eager message belongs. */
 #define HEAD_BYTES (sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES + RVCM_MESSAGE_PAD_MAX)
 
@@ -89,6 +92,28 @@ static void deaf(void *ctx, const struct rvcm_conn_cause *cause)
 	rvcm_deaf_begin(ctx, cause);
 }
 
+/*
+ * What conn cannot have, for its messages or for a link, long messages have: they can do without,
+ * and do, until what they use now has been given back.
+ */
+static bool shed(void *ctx)
+{
+	struct rvcm_engine *engine = ctx;
+
+	engine->lean = LEAN;
+	return rvcm_mr_shed(engine->mr) != 0;
+}
+
+int rvcm_engine_register(struct rvcm_engine *engine, struct rvcm_mr *mr, uint16_t dev,
+			 struct rvcm_dev_mr **dev_mr)
+{
+	if (engine->lean && !rvcm_mr_made(mr, dev)) {
+		engine->lean--;
+		return -ENOMEM;
+	}
+	return rvcm_mr_dev(mr, dev, dev_mr);
+}
+
 static const struct rvcm_conn_sink sink = {
 	.incoming = incoming,
 	.ready = ready,
@@ -100,6 +125,7 @@ static const struct rvcm_conn_sink sink = {
 	.read_done = read_done,
 	.down = down,
 	.deaf = deaf,
+	.shed = shed,
 };
 
 /*

@@ -36,7 +36,7 @@ static int register_piece(struct rvcm_send *send, struct rvcm_path_tail *tail)
 	tail->addr = piece->addr;
 	tail->bytes = piece->length;
 	tail->cookie = send;
-	return rvcm_mr_dev(send->mr, peer->path->dev, &tail->mr);
+	return rvcm_engine_register(peer->ep->engine, send->mr, peer->path->dev, &tail->mr);
 }
 
 /* How much to put between a header of that many bytes and the payload. */
@@ -57,7 +57,7 @@ int rvcm_lend(struct rvcm_send *send)
 	struct rvcm_peer *peer = tx->peer;
 	size_t bytes = rvcm_put_bytes(tx->flags);
 	size_t pad = padding(send, bytes);
-	uint8_t *buf = rvcm_path_reserve(peer->path, bytes + pad);
+	uint8_t *buf = rvcm_path_reserve_head(peer->path, bytes + pad);
 	struct rvcm_path_tail tail;
 	int rc;
 

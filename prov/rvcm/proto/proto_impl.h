@@ -59,6 +59,7 @@ struct rvcm_engine {
 	size_t unexpected_hard; /* that a peer which keeps the rules cannot exceed */
 	uint32_t announced_max; /* the same of announcements: RVCM_MESSAGE_ANNOUNCED_MAX */
 	uint64_t unregistered;  /* messages whose memory could not be registered */
+	uint32_t lean;          /* registrations that are not tried, so that others have room */
 	struct rvcm_store store;
 	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
 	struct rvcm_conn_cause deaf;              /* deaf.c: status OK = it is not */
@@ -246,6 +247,12 @@ struct rvcm_why {
 	uint32_t vendor_err;
 	const char *text;
 };
+
+/* -- engine.c -- */
+
+/* As rvcm_mr_dev, of a message's memory; -ENOMEM too if links and their messages need it more. */
+int rvcm_engine_register(struct rvcm_engine *engine, struct rvcm_mr *mr, uint16_t dev,
+			 struct rvcm_dev_mr **dev_mr);
 
 /* -- ep.c -- */
 

@@ -30,7 +30,7 @@ static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_
 
 	rc = rvcm_mr_get(send->tx.peer->ep->engine->mr, piece->addr, piece->length,
 			 RVCM_DEV_ACCESS_REMOTE_READ, &send->mr);
-	return rc ? rc : rvcm_mr_dev(send->mr, dev, dev_mr);
+	return rc ? rc : rvcm_engine_register(send->tx.peer->ep->engine, send->mr, dev, dev_mr);
 }
 
 /*
@@ -165,7 +165,9 @@ static int register_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes)
 	int rc = rvcm_mr_get(peer->ep->engine->mr, recv->iov[i].addr, bytes,
 			     RVCM_DEV_ACCESS_LOCAL_WRITE, &recv->mrs[i]);
 
-	return rc ? rc : rvcm_mr_dev(recv->mrs[i], peer->path->read_dev, &dev_mr);
+	return rc ? rc
+		  : rvcm_engine_register(peer->ep->engine, recv->mrs[i], peer->path->read_dev,
+					 &dev_mr);
 }
 
 /* All of it or nothing: what is being read cannot be asked for in another way. */
