@@ -76,6 +76,13 @@ static void many_in_flight_stay_in_order(struct contract *c)
 	contract_quiet(c);
 }
 
+/* What is before a message is nobody's. */
+static void use_foreroom(const struct rvcm_dev_qp *qp, const struct rvcm_dev_wc *wc)
+{
+	if (qp->caps & RVCM_DEV_CAP_FOREROOM)
+		memset((uint8_t *)(uintptr_t)wc->data - RVCM_DEV_FOREROOM, 0xa5, RVCM_DEV_FOREROOM);
+}
+
 static void messages_can_be_held_and_released_in_any_order(struct contract *c)
 {
 	enum {
@@ -96,6 +103,8 @@ static void messages_can_be_held_and_released_in_any_order(struct contract *c)
 			wc[i] = contract_wc_ok(c, 1, 0, RVCM_DEV_OP_RECV);
 		for (uint32_t i = 0; i < N; i++)
 			contract_wc_ok(c, 0, i, RVCM_DEV_OP_SEND);
+		for (uint32_t i = 0; i < N; i++)
+			use_foreroom(link.qp[1], &wc[i]);
 		/* 37 is coprime to 64: every message once, far from order. */
 		for (uint32_t i = 0; i < N; i++) {
 			uint32_t k = i * 37 % N;

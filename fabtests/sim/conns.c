@@ -197,6 +197,10 @@ static struct rvcm_dev *dev_open(struct conns *c, const struct rvcm_addr *name)
 		conf.attr.sq_depth_max = c->conf.sq_depth;
 	if (c->conf.sim.seed % 2) /* a read takes two pieces */
 		conf.attr.message_bytes_max = CONNS_MESSAGE_MAX + 16;
+	if (c->conf.sim.seed % 3 == 1) {
+		conf.attr.caps ^= RVCM_DEV_CAP_HEAD | RVCM_DEV_CAP_FOREROOM;
+		conf.attr.mtu_bytes = 64; /* so that most may go bare */
+	}
 	if (c->conf.early) {
 		conf.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_PLACED;
 		conf.early = below(c, 2) ? SIM_EARLY_ALWAYS : SIM_EARLY_RANDOM;

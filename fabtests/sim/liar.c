@@ -227,6 +227,7 @@ struct rvcm_shake liar_shake(const struct liar *liar, enum rvcm_wire_role role)
 {
 	struct rvcm_shake shake = {
 		.role = role,
+		.caps = (uint16_t)liar->dev->attr.caps,
 		.name = liar->name,
 		.incarnation = liar->incarnation,
 		.epoch = liar->epoch,

@@ -256,8 +256,10 @@ void sim_links_each(struct sim_net *net,
 			       bool broken),
 		    void *arg);
 
-/* SENDs on their way to qp, or in its CQ, whose bytes the caller recognises. */
-uint32_t sim_qp_coming(const struct rvcm_dev_qp *qp, bool (*is)(const void *data, size_t bytes));
+/* SENDs on their way to qp, or in its CQ, whose bytes the caller recognises; imm: with immediate.
+ */
+uint32_t sim_qp_coming(const struct rvcm_dev_qp *qp,
+		       bool (*is)(const void *data, size_t bytes, bool imm));
 
 /* WRs of qp that were posted and have not left. */
 uint32_t sim_qp_unsent(const struct rvcm_dev_qp *qp);

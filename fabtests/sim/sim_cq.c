@@ -174,7 +174,8 @@ uint32_t sim_qp_unsent(const struct rvcm_dev_qp *base)
 	return (uint32_t)(qp->sq_tail - qp->sq_start);
 }
 
-uint32_t sim_qp_coming(const struct rvcm_dev_qp *base, bool (*is)(const void *data, size_t bytes))
+uint32_t sim_qp_coming(const struct rvcm_dev_qp *base,
+		       bool (*is)(const void *data, size_t bytes, bool imm))
 {
 	const struct sim_qp *qp = (const struct sim_qp *)base;
 	struct rvcm_list *pos;
@@ -184,14 +185,15 @@ uint32_t sim_qp_coming(const struct rvcm_dev_qp *base, bool (*is)(const void *da
 		const struct sim_wce *wce = wce_at(qp->cq, i);
 
 		n += wce->qp == qp && wce->wc.op == RVCM_DEV_OP_RECV && wce->wc.rx &&
-		     is(wce->wc.data, wce->wc.length);
+		     is(wce->wc.data, wce->wc.length, wce->wc.flags & RVCM_DEV_WC_IMM);
 	}
 	rvcm_list_for_each (pos, &qp->wire->packets[qp->end]) {
 		const struct sim_packet *packet =
 			rvcm_container_of(pos, struct sim_packet, of_wire);
 
 		n += packet->kind == SIM_PACKET_SEND &&
-		     is(packet->payload->data, packet->payload->bytes);
+		     is(packet->payload->data, packet->payload->bytes,
+			packet->flags & RVCM_DEV_WR_IMM);
 	}
 	return n;
 }

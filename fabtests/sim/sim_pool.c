@@ -16,11 +16,17 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
 #endif
 
-#define SIM_POOL_SKEW 1u /* before each message: an address for an empty one, too */
+/* Before each message: an odd address, also of an empty one, and what may be written. */
+#define SIM_POOL_SKEW (1u + RVCM_DEV_FOREROOM)
 
 static uint8_t *message_of(const struct sim_rx *rx)
 {
 	return rx->data + SIM_POOL_SKEW + rx->pool->bytes_max - rx->bytes;
+}
+
+static size_t foreroom_of(const struct sim_pool *pool)
+{
+	return pool->base.dev->attr.caps & RVCM_DEV_CAP_FOREROOM ? RVCM_DEV_FOREROOM : 0;
 }
 
 static void put_free(struct sim_pool *pool, struct sim_rx *rx)
@@ -28,7 +34,7 @@ static void put_free(struct sim_pool *pool, struct sim_rx *rx)
 	rx->next = NULL;
 	*pool->free_tail = rx;
 	pool->free_tail = &rx->next;
-	ASAN_POISON_MEMORY_REGION(message_of(rx), rx->bytes);
+	ASAN_POISON_MEMORY_REGION(rx->data, pool->bytes_max + SIM_POOL_SKEW);
 }
 
 int sim_pool_open(struct rvcm_dev *base, const struct rvcm_dev_pool_attr *attr,
@@ -128,7 +134,9 @@ struct sim_rx *sim_pool_take(struct sim_qp *qp, const struct sim_payload *messag
 	if (!message)
 		return rx;
 	/* Against the end of the allocation, so that reading behind the message is caught. */
-	ASAN_UNPOISON_MEMORY_REGION(message_of(rx), rx->bytes);
+	ASAN_UNPOISON_MEMORY_REGION(message_of(rx) - foreroom_of(pool),
+				    foreroom_of(pool) + rx->bytes);
+	memset(message_of(rx) - foreroom_of(pool), 0xdb, foreroom_of(pool));
 	memcpy(message_of(rx), message->data, rx->bytes);
 	*at = message_of(rx);
 	return rx;
@@ -149,7 +157,7 @@ void sim_pool_release(struct rvcm_dev_pool *base, void *handle)
 					      : "a message released before");
 		return;
 	}
-	memset(message_of(rx), 0xdb, rx->bytes);
+	memset(message_of(rx) - foreroom_of(pool), 0xdb, foreroom_of(pool) + rx->bytes);
 	rx->held = false;
 	rx->qp->rx_held--;
 	pool->held--;

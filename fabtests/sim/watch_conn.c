@@ -102,10 +102,13 @@ void watch_conns(struct rvcm_carrier *carrier)
 
 /* -- both ends ------------------------------------------------------------------------------- */
 
-static bool is_numbered(const void *data, size_t bytes)
+/* A bare message has an immediate, and no frame. */
+static bool is_numbered(const void *data, size_t bytes, bool imm)
 {
 	const struct rvcm_wire_frame *frame = data;
 
+	if (imm)
+		return true;
 	return bytes >= sizeof(*frame) &&
 	       (frame->kind == RVCM_WIRE_DATA ||
 		(frame->kind >= RVCM_WIRE_PATH && frame->kind <= RVCM_WIRE_HERE));

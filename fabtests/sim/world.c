@@ -60,6 +60,10 @@ static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, struct rvcm_add
 		conf.attr.inline_bytes_max = 0;
 	if (seed % 29 < 4)
 		conf.attr.sge_max = 1;
+	if (seed % 13 < 5) {
+		conf.attr.caps ^= RVCM_DEV_CAP_HEAD | RVCM_DEV_CAP_FOREROOM;
+		conf.attr.mtu_bytes = 64; /* so that most may go bare */
+	}
 	if (seed % 19 == 7)
 		conf.attr.pool_message_bytes = 640 + (size_t)(seed % 200);
 	return sim_dev_open(w->net, &conf);

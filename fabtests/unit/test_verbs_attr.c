@@ -82,7 +82,7 @@ static void limits_are_the_devices_and_not_more(void **state)
 	assert_int_equal(attr.private_data_bytes, 56);
 	assert_int_equal(attr.caps, RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ |
 					    RVCM_DEV_CAP_PLACED | RVCM_DEV_CAP_IMM32 |
-					    RVCM_DEV_CAP_ATOMIC);
+					    RVCM_DEV_CAP_FOREROOM | RVCM_DEV_CAP_ATOMIC);
 	assert_int_equal(rvcm_verbs_limits_reads(&device), 4);
 	rvcm_verbs_limits_attr(&attr, &device, &port, true, 0);
 	assert_int_equal(attr.caps, RVCM_DEV_CAP_SRQ | RVCM_DEV_CAP_LOSSY | RVCM_DEV_CAP_READ);

@@ -90,6 +90,12 @@ struct rvcm_contact;
 struct rvcm_path_full;
 struct rvcm_slot;
 
+/* The head that bare messages of one direction have: bare.c. */
+struct rvcm_bare {
+	bool known;
+	uint64_t head[4];
+};
+
 struct rvcm_link {
 	/* Set by control before UP, constant from then on. */
 	struct rvcm_dev_qp *qp;
@@ -145,6 +151,8 @@ struct rvcm_link {
 	uint32_t inline_bytes_max;       /* the device's */
 	struct rvcm_dev_sge sge;         /* the next frame */
 	struct rvcm_dev_wr wr;           /* its post, set once for what way.h describes */
+	struct rvcm_bare bare_out;       /* what was kept of what we sent, and of what came */
+	struct rvcm_bare bare_in;
 	bool settled; /* the slot is shut, and all that was sent is on its way; control reads it */
 };
 

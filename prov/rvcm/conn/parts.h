@@ -261,6 +261,8 @@ void rvcm_hold_flush_all(struct rvcm_carrier *carrier);
 /* -- rx.c -- */
 /* A frame; its end may be where rvcm_rx_head had it put. */
 void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
+/* Likewise one with an immediate, which only bare messages have (bare.h). */
+void rvcm_rx_bare(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, uint32_t imm);
 /* A numbered frame, with bytes behind its header. */
 void rvcm_rx_numbered(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes);
 /* The first bytes of one that comes next. */

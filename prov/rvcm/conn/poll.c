@@ -35,6 +35,8 @@ static void received_otherwise(struct rvcm_carrier_dev *dev, struct rvcm_link *l
 
 	if (!conn && wc->op == RVCM_DEV_OP_RECV)
 		rvcm_proof_message(dev->carrier, link, wc->data, wc->length);
+	else if (conn && wc->op == RVCM_DEV_OP_RECV)
+		rvcm_rx_bare(conn, wc->data, wc->length, (uint32_t)wc->imm);
 	else if (conn && wc->op == RVCM_DEV_OP_RECV_HEAD && !conn->failing && !conn->failed)
 		rvcm_rx_head(conn, wc->data, wc->length);
 }

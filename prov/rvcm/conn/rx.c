@@ -5,6 +5,7 @@
  * stand behind a full window.
  */
 #include "base/le.h"
+#include "conn/bare.h"
 #include "conn/path.h"
 #include "conn/tx.h"
 
@@ -220,6 +221,14 @@ static bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 	return true;
 }
 
+/* Is it a message that may say so? */
+static bool may_keep(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+		     size_t bytes)
+{
+	return frame->flags == RVCM_WIRE_KEEP && frame->kind == RVCM_WIRE_DATA &&
+	       bytes >= RVCM_WIRE_BARE_BYTES && conn->hello_seen && rvcm_bare_agreed(conn->link);
+}
+
 /* Any frame, by the rules. */
 static void receive_any(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
@@ -228,7 +237,7 @@ static void receive_any(struct rvcm_conn *conn, const uint8_t *data, size_t byte
 	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
 	if (conn->failing || conn->failed)
 		return;
-	if (bytes < sizeof(*frame) || frame->flags != 0) {
+	if (bytes < sizeof(*frame) || (frame->flags != 0 && !may_keep(conn, frame, bytes))) {
 		malformed(conn, "bad frame header");
 		return;
 	}
@@ -240,6 +249,8 @@ static void receive_any(struct rvcm_conn *conn, const uint8_t *data, size_t byte
 	}
 	if (!take_numbers(conn, frame))
 		return;
+	if (frame->flags)
+		rvcm_bare_keep(&conn->link->bare_in, data);
 	if (is_numbered(frame))
 		receive_numbered(conn, frame, bytes - sizeof(*frame));
 	else
@@ -295,6 +306,27 @@ void rvcm_rx_message(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 	conn->rx_next++;
 	rvcm_stat_inc(&conn->rx_messages);
 	attr->sink->recv(attr->sink_ctx, &path->pub, data + sizeof(*frame), bytes - sizeof(*frame));
+}
+
+/* The head goes where it would be, had it been sent. */
+void rvcm_rx_bare(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, uint32_t imm)
+{
+	const struct rvcm_bare *kept = &conn->link->bare_in;
+	uint8_t *frame = (uint8_t *)(uintptr_t)data - RVCM_WIRE_BARE_BYTES;
+	size_t most = conn->carrier->attr.message_bytes_max + sizeof(struct rvcm_wire_frame);
+
+	if (conn->failing || conn->failed)
+		return;
+	if (!kept->known) {
+		malformed(conn, "a bare message, and no head was kept for it");
+		return;
+	}
+	if (bytes + RVCM_WIRE_BARE_BYTES > most) {
+		malformed(conn, "a bare message that is too long");
+		return;
+	}
+	rvcm_bare_restore(kept, frame, imm, conn->rx_next, conn->tx_acked);
+	rvcm_rx_message(conn, frame, bytes + RVCM_WIRE_BARE_BYTES);
 }
 
 /*

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/le.h"
+#include "conn/bare.h"
 #include "conn/hold.h"
 #include "conn/path.h"
 #include "conn/tx.h"
@@ -45,6 +46,15 @@ void rvcm_tx_prepare(struct rvcm_link *link)
 	rvcm_way_prepare(link);
 }
 
+/* A bare message: the head stays here. */
+static void strip(struct rvcm_dev_wr *wr, struct rvcm_dev_sge *sge)
+{
+	wr->flags |= RVCM_DEV_WR_IMM;
+	wr->imm = rvcm_bare_imm(sge->addr);
+	sge->addr = (uint8_t *)sge->addr + RVCM_WIRE_BARE_BYTES;
+	sge->length -= RVCM_WIRE_BARE_BYTES;
+}
+
 /* The device reads the memory where it is, until it says that it is through with it. */
 static int post_memory(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t flags)
 {
@@ -60,13 +70,20 @@ static int post_memory(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t fl
 		.n_sge = tail->bytes ? 2 : 1,
 		.sge = sge,
 	};
+	enum rvcm_bare_how how = RVCM_BARE_WHOLE;
 	int rc = rvcm_buf_mr(buf, link->dev, &sge[0].mr);
 
 	if (rc)
 		return rc;
+	if (!tail->bytes)
+		how = rvcm_bare_how(link, buf->frame, buf->bytes);
+	if (how == RVCM_BARE_BARE)
+		strip(&wr, &sge[0]);
 	rc = link->qp->dev->ops->post(link->qp, &wr);
 	if (rc)
 		return rc;
+	if (how == RVCM_BARE_KEEP)
+		rvcm_bare_keep(&link->bare_out, buf->frame);
 	buf->flags |= RVCM_BUF_INUSE;
 	buf->ordinal = link->posted + 1;
 	rvcm_list_add_tail(&link->inflight, &buf->inflight);

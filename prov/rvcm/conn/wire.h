@@ -103,7 +103,7 @@ enum rvcm_wire_kind {
  */
 struct rvcm_wire_frame {
 	uint8_t kind;
-	uint8_t flags; /* 0 in version 1 */
+	uint8_t flags; /* 0, or of DATA RVCM_WIRE_KEEP */
 	uint8_t window[2];
 	uint8_t seq[4];
 	uint8_t ack[4];
@@ -112,6 +112,17 @@ struct rvcm_wire_frame {
 };
 
 _Static_assert(sizeof(struct rvcm_wire_frame) == 16, "frame header");
+
+#define RVCM_WIRE_KEEP 1u /* of DATA with 16 bytes or more: remember its head, for bare ones */
+
+/*
+ * A bare message (bare.h) is a SEND with an immediate of 4 bytes, and begins behind the head: the
+ * frame header and 16 bytes of the body. The immediate has the low bits of ack, and above them the
+ * low 21 of the number at that offset of the head.
+ */
+#define RVCM_WIRE_BARE_BYTES    32u
+#define RVCM_WIRE_BARE_ACK_BITS 11u
+#define RVCM_WIRE_BARE_VARY_AT  24u
 
 static inline void rvcm_wire_kind_put(struct rvcm_wire_frame *frame, enum rvcm_wire_kind kind)
 {

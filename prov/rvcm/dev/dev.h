@@ -32,17 +32,21 @@ struct rvcm_dev_req;
 
 /* What a link can do. A link's capabilities are the intersection of both sides'. */
 enum rvcm_dev_cap {
-	RVCM_DEV_CAP_SRQ = 1u << 0,    /* shared receive queues in posted mode */
-	RVCM_DEV_CAP_ATOMIC = 1u << 1, /* 64-bit fetch-add and compare-swap; see rvcm_dev_wr */
-	RVCM_DEV_CAP_PLACED = 1u << 2, /* completion = placed at the peer (IB, RoCE); unset =
-					  handed to the stream (iWARP, soft) */
-	RVCM_DEV_CAP_LOSSY = 1u << 3,  /* connections may be lost (shm's are not) */
-	RVCM_DEV_CAP_READ = 1u << 4,   /* RDMA read */
-	RVCM_DEV_CAP_IMM32 = 1u << 5,  /* immediates of 4 bytes, with SEND and WRITE */
-	RVCM_DEV_CAP_IMM64 = 1u << 6,  /* immediates of 8 bytes */
-	RVCM_DEV_CAP_DMABUF = 1u << 7, /* registers a dmabuf fd */
-	RVCM_DEV_CAP_HEAD = 1u << 8,   /* shows the head of a long message: RECV_HEAD, rx_place */
+	RVCM_DEV_CAP_SRQ = 1u << 0,      /* shared receive queues in posted mode */
+	RVCM_DEV_CAP_ATOMIC = 1u << 1,   /* 64-bit fetch-add and compare-swap; see rvcm_dev_wr */
+	RVCM_DEV_CAP_PLACED = 1u << 2,   /* completion = placed at the peer (IB, RoCE); unset =
+					    handed to the stream (iWARP, soft) */
+	RVCM_DEV_CAP_LOSSY = 1u << 3,    /* connections may be lost (shm's are not) */
+	RVCM_DEV_CAP_READ = 1u << 4,     /* RDMA read */
+	RVCM_DEV_CAP_IMM32 = 1u << 5,    /* immediates of 4 bytes, with SEND and WRITE */
+	RVCM_DEV_CAP_IMM64 = 1u << 6,    /* immediates of 8 bytes */
+	RVCM_DEV_CAP_DMABUF = 1u << 7,   /* registers a dmabuf fd */
+	RVCM_DEV_CAP_HEAD = 1u << 8,     /* shows the head of a long message: RECV_HEAD, rx_place */
+	RVCM_DEV_CAP_FOREROOM = 1u << 9, /* RECV of pools: see below. Not together with HEAD */
 };
+
+/* So many bytes before the data of a pool's RECV may be written until its release. */
+#define RVCM_DEV_FOREROOM 32u
 
 /* What a device speaks; those of one wire reach each other, whatever they are made of. */
 enum rvcm_dev_wire {

@@ -90,7 +90,7 @@ static uint32_t limits_caps(const struct ibv_device_attr *device, bool iwarp)
 		caps |= RVCM_DEV_CAP_READ;
 	if (iwarp)
 		return caps;
-	caps |= RVCM_DEV_CAP_PLACED | RVCM_DEV_CAP_IMM32;
+	caps |= RVCM_DEV_CAP_PLACED | RVCM_DEV_CAP_IMM32 | RVCM_DEV_CAP_FOREROOM;
 	if (device->atomic_cap != IBV_ATOMIC_NONE && rvcm_verbs_limits_reads(device))
 		caps |= RVCM_DEV_CAP_ATOMIC;
 	return caps;

@@ -32,7 +32,7 @@ static struct rvcm_verbs_pool *pool_of(struct rvcm_dev_pool *base)
 
 static size_t pool_stride(const struct rvcm_verbs_pool *pool)
 {
-	size_t bytes = pool->message_bytes_max ? pool->message_bytes_max : 1;
+	size_t bytes = RVCM_DEV_FOREROOM + pool->message_bytes_max;
 
 	return (bytes + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
 }
@@ -124,7 +124,7 @@ static void pool_rx_init(struct rvcm_verbs_pool *pool, struct rvcm_verbs_chunk *
 	rvcm_list_init(&rx->parked.node);
 	rx->parked.pooled = true;
 	rx->pool = pool;
-	rx->sge.addr = (uintptr_t)chunk->memory + i * stride;
+	rx->sge.addr = (uintptr_t)chunk->memory + i * stride + RVCM_DEV_FOREROOM;
 	rx->sge.length = (uint32_t)pool->message_bytes_max;
 	rx->sge.lkey = chunk->mr->lkey;
 	rx->wr.wr_id = (uintptr_t)rx | RVCM_VERBS_KIND_RX;
