@@ -3,6 +3,7 @@
 #include "unit/unit.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 
 #include "dev/verbs/data_impl.h"
 
@@ -24,6 +25,7 @@ static void each_status_has_a_meaning(void **state)
 	}
 }
 
+/* Every one of them, and the error number that an application gets for it. */
 static void causes_are_told_apart(void **state)
 {
 	static const struct {
@@ -31,17 +33,35 @@ static void causes_are_told_apart(void **state)
 		enum rvcm_status status;
 		int err;
 	} rows[] = {
-		{ IBV_WC_LOC_LEN_ERR, RVCM_STATUS_LOCAL_LENGTH, 22 },
-		{ IBV_WC_LOC_PROT_ERR, RVCM_STATUS_LOCAL_PROTECTION, 13 },
-		{ IBV_WC_REM_ACCESS_ERR, RVCM_STATUS_REMOTE_ACCESS, 13 },
-		{ IBV_WC_REM_INV_REQ_ERR, RVCM_STATUS_REMOTE_INVALID, 121 },
-		{ IBV_WC_RETRY_EXC_ERR, RVCM_STATUS_RETRY_EXCEEDED, 110 },
-		{ IBV_WC_RNR_RETRY_EXC_ERR, RVCM_STATUS_RNR_EXCEEDED, 105 },
-		{ IBV_WC_FATAL_ERR, RVCM_STATUS_FATAL, 5 },
+		{ IBV_WC_LOC_LEN_ERR, RVCM_STATUS_LOCAL_LENGTH, EINVAL },
+		{ IBV_WC_LOC_QP_OP_ERR, RVCM_STATUS_LOCAL_QP_OP, EINVAL },
+		{ IBV_WC_LOC_EEC_OP_ERR, RVCM_STATUS_GENERAL, EIO },
+		{ IBV_WC_LOC_PROT_ERR, RVCM_STATUS_LOCAL_PROTECTION, EACCES },
+		{ IBV_WC_WR_FLUSH_ERR, RVCM_STATUS_FLUSHED, ECANCELED },
+		{ IBV_WC_MW_BIND_ERR, RVCM_STATUS_LOCAL_QP_OP, EINVAL },
+		{ IBV_WC_BAD_RESP_ERR, RVCM_STATUS_BAD_RESPONSE, EBADMSG },
+		{ IBV_WC_LOC_ACCESS_ERR, RVCM_STATUS_LOCAL_PROTECTION, EACCES },
+		{ IBV_WC_REM_INV_REQ_ERR, RVCM_STATUS_REMOTE_INVALID, EREMOTEIO },
+		{ IBV_WC_REM_ACCESS_ERR, RVCM_STATUS_REMOTE_ACCESS, EACCES },
+		{ IBV_WC_REM_OP_ERR, RVCM_STATUS_REMOTE_OP, EREMOTEIO },
+		{ IBV_WC_RETRY_EXC_ERR, RVCM_STATUS_RETRY_EXCEEDED, ETIMEDOUT },
+		{ IBV_WC_RNR_RETRY_EXC_ERR, RVCM_STATUS_RNR_EXCEEDED, ENOBUFS },
+		{ IBV_WC_LOC_RDD_VIOL_ERR, RVCM_STATUS_GENERAL, EIO },
+		{ IBV_WC_REM_INV_RD_REQ_ERR, RVCM_STATUS_GENERAL, EIO },
+		{ IBV_WC_REM_ABORT_ERR, RVCM_STATUS_REMOTE_ABORTED, ECONNABORTED },
+		{ IBV_WC_INV_EECN_ERR, RVCM_STATUS_GENERAL, EIO },
+		{ IBV_WC_INV_EEC_STATE_ERR, RVCM_STATUS_GENERAL, EIO },
+		{ IBV_WC_FATAL_ERR, RVCM_STATUS_FATAL, EIO },
+		{ IBV_WC_RESP_TIMEOUT_ERR, RVCM_STATUS_RESPONSE_TIMEOUT, ETIMEDOUT },
+		{ IBV_WC_GENERAL_ERR, RVCM_STATUS_GENERAL, EIO },
+		{ IBV_WC_TM_ERR, RVCM_STATUS_GENERAL, EIO },
+		{ IBV_WC_TM_RNDV_INCOMPLETE, RVCM_STATUS_GENERAL, EIO },
 	};
 
 	(void)state;
+	assert_int_equal(sizeof(rows) / sizeof(rows[0]), LAST);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(rows[i].ibv, i + 1);
 		assert_int_equal(rvcm_verbs_wc_status(rows[i].ibv), rows[i].status);
 		assert_int_equal(rvcm_status_errno(rows[i].status), rows[i].err);
 	}
