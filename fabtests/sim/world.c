@@ -58,6 +58,8 @@ static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, struct rvcm_add
 		conf.attr.message_bytes_max = WORLD_LONE_MAX + 100;
 	if (seed % 11 < 3)
 		conf.attr.inline_bytes_max = 0;
+	else if (seed % 11 < 6)
+		conf.attr.inline_bytes_max = 64;
 	if (seed % 29 < 4)
 		conf.attr.sge_max = 1;
 	if (seed % 13 < 5) {

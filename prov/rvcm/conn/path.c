@@ -9,10 +9,10 @@
 
 /*
  * Where no memory can be locked to send from, messages are made short enough for the device to copy
- * them. The longest that cannot be made shorter is an announcement: 16 bytes, 8 of data, 16, and 16
- * of a rail.
+ * them. The longest that cannot be made shorter is an announcement without a rail: 16 bytes, 8 of
+ * data, 16.
  */
-#define TIGHT_LEAST    (sizeof(struct rvcm_wire_frame) + 56)
+#define TIGHT_LEAST    (sizeof(struct rvcm_wire_frame) + 40)
 #define TIGHT_MESSAGES 64u
 
 /* -- finding and making ---------------------------------------------------------------------- */

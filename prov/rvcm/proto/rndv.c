@@ -34,14 +34,18 @@ static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_
 }
 
 /*
- * There is nothing to read of an empty one, or of one that cannot be registered: *dev_mr stays
- * NULL. It gets an id like any other.
+ * There is nothing to read of an empty one, of one that cannot be registered, or if there is no
+ * room to say where it could be: *dev_mr stays NULL. It gets an id like any other.
  */
-static int expose(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
+static int expose(struct rvcm_send *send, uint16_t dev, bool has_room, struct rvcm_dev_mr **dev_mr)
 {
 	struct rvcm_ep *ep = send->tx.peer->ep;
-	int rc = send->length ? expose_payload(send, dev, dev_mr) : 0;
+	int rc = has_room ? 0 : -ENOMEM;
 
+	if (send->length == 0)
+		rc = 0;
+	else if (has_room)
+		rc = expose_payload(send, dev, dev_mr);
 	if (rc)
 		rc = rvcm_pieces_offer(send, -rc);
 	if (rc)
@@ -78,14 +82,16 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	struct rvcm_peer *peer = send->tx.peer;
 	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts) +
 		       sizeof(struct rvcm_message_rail);
+	bool has_room = bytes <= rvcm_path_message_max(peer->path);
+	size_t most = has_room ? bytes : bytes - sizeof(struct rvcm_message_rail);
 	struct rvcm_dev_mr *dev_mr = NULL;
 	struct rvcm_message_rail *rail;
-	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
+	uint8_t *buf = rvcm_path_reserve(peer->path, most);
 	int rc;
 
 	if (!buf)
 		return -EAGAIN;
-	rc = expose(send, peer->path->dev, &dev_mr);
+	rc = expose(send, peer->path->dev, has_room, &dev_mr);
 	if (rc) {
 		rvcm_path_cancel(peer->path);
 		return rc;
