@@ -54,6 +54,9 @@ void bench_run(const struct bench_ops *ops, int first, int argc, char **argv);
  */
 int bench_main(const struct bench_ops *ops, int argc, char **argv);
 
+/* A poll has found nothing: gives the other process its turn, if both have one core (A,A). */
+void bench_idle(void);
+
 /* Swap a few bytes with the other process, out of band. */
 void bench_swap(const void *mine, void *theirs, size_t bytes);
 

@@ -121,8 +121,10 @@ static void progress(void)
 	struct fi_cq_tagged_entry entries[BATCH_MAX];
 	ssize_t n = fi_cq_read(fi.cq, entries, BATCH_MAX);
 
-	if (n == -FI_EAGAIN)
+	if (n == -FI_EAGAIN) {
+		bench_idle();
 		return;
+	}
 	if (n < 0)
 		failed();
 	for (ssize_t i = 0; i < n; i++) {

@@ -158,8 +158,10 @@ static void progress(void)
 	struct fi_cq_msg_entry entries[BATCH];
 	ssize_t n = fi_cq_read(fi.cq, entries, BATCH);
 
-	if (n == -FI_EAGAIN)
+	if (n == -FI_EAGAIN) {
+		bench_idle();
 		return;
+	}
 	if (n < 0)
 		bench_die("an operation failed: %s", fi_strerror((int)-n));
 	for (ssize_t i = 0; i < n; i++) {

@@ -80,8 +80,10 @@ static void progress(void)
 	struct ibv_wc wc;
 	int n = ibv_poll_cq(b.side.cq, 1, &wc);
 
-	if (n == 0)
+	if (n == 0) {
+		bench_idle();
 		return;
+	}
 	if (n < 0 || wc.status != IBV_WC_SUCCESS)
 		bench_die("an operation failed: %s", n < 0 ? "?" : ibv_wc_status_str(wc.status));
 	if (wc.opcode & IBV_WC_RECV) {

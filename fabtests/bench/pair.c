@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int wire; /* to the other process */
+static int wire;      /* to the other process */
+static bool together; /* both on one core */
 
 void bench_swap(const void *mine, void *theirs, size_t bytes)
 {
@@ -34,6 +36,12 @@ void bench_meet(void)
 	bench_swap(&mine, &theirs, 1);
 }
 
+void bench_idle(void)
+{
+	if (together)
+		(void)sched_yield(); /* on Linux it always succeeds */
+}
+
 static void pin(int first)
 {
 	const char *cores = getenv("BENCH_CORES");
@@ -42,6 +50,7 @@ static void pin(int first)
 
 	if (cores && sscanf(cores, "%d,%d", &core[0], &core[1]) != 2)
 		bench_die("BENCH_CORES is \"%s\", not two numbers with a comma between", cores);
+	together = core[0] == core[1];
 	CPU_ZERO(&set);
 	CPU_SET((size_t)core[!first], &set);
 	if (sched_setaffinity(0, sizeof(set), &set))

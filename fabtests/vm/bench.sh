@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# bench.sh [--report] [--rounds N] [--device NAME] [--mtu N] [ROW...]: rvcm on an RDMA device against its yardsticks, in a guest.
+# bench.sh [--count] [--report] [--rounds N] [--device NAME] [--mtu N] [ROW...]: rvcm on an RDMA device against its yardsticks, in a guest.
 #
 #   perftest  bandwidth only: ib_write_bw of Debian's package, as long as it takes, in MB/s by its count of messages in 2 s
 #             (its own clock does not work under emulation)
@@ -14,11 +14,16 @@
 # of all, since whatever else the machine does only makes it worse.  The exit status is 0 if all targets hold by the medians,
 # or with --report if all could be measured.  The environment is that of host.sh.
 #
+# --count: on one CPU, and the guest's clock counts instructions, 1 ns each: all that both sides and the kernel do for a message,
+# and a task switch, whatever else the machine does meanwhile.  Without perftest, which polls all the time.
+#
 # NAME is rxe0 (default) or siw0, which both are on an interface of MTU N (default 1500: RoCE's packets have 1024 bytes then,
 # and a message of 1 KiB with a header needs two; from 4200 on they have 4096).  ROWs are those of bench.h.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 # shellcheck source=fabtests/vm/host.sh
 . "$here/host.sh"
-"$util/vm-run.sh" --kernel "$kernel" --timeout 3000 --smp 2 --modules 'rdma_rxe siw ib_uverbs rdma_ucm dummy veth' -- \
+guest=(--smp 2)
+[ "${1-}" != --count ] || guest=(--smp 1 --accel 'tcg,thread=single' --qemu '-icount shift=0,sleep=off')
+"$util/vm-run.sh" --kernel "$kernel" --timeout 3000 "${guest[@]}" --modules 'rdma_rxe siw ib_uverbs rdma_ucm dummy veth' -- \
 	"$here/bench_guest.sh" "$build" "$@"

@@ -8,6 +8,7 @@ shift
 report='' rounds=3 device=rxe0 mtu=1500
 while [ $# -gt 0 ]; do
 	case $1 in
+	--count) export BENCH_CORES=0,0 ;;
 	--report) report=1 ;;
 	--rounds) rounds=$2; shift ;;
 	--device) device=$2; shift ;;
@@ -69,6 +70,7 @@ perftest() {
 
 for _ in $(seq "$rounds"); do
 	for row; do
+		[ -z "${BENCH_CORES-}" ] || continue
 		case $row in bw:*) perftest "${row#bw:}" ;; esac
 	done
 	once write "$programs/bench_write" "$@"
