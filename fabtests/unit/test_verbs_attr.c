@@ -162,6 +162,13 @@ static void no_memory_names_the_limit(void **state)
 	assert_non_null(strstr(text, "64 KiB"));
 	assert_null(strstr(rvcm_verbs_limits_text(EINVAL, text), "ulimit"));
 	assert_non_null(strstr(text, "errno 22"));
+	assert_int_equal(rvcm_verbs_limits_locked(EPERM), EPERM);
+	low.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &low), 0);
+	assert_int_equal(rvcm_verbs_limits_locked(EPERM), ENOMEM);
+	assert_int_equal(rvcm_verbs_limits_locked(EINVAL), EINVAL);
+	assert_int_equal(rvcm_verbs_limits_locked(0), ENOMEM);
+	assert_non_null(strstr(rvcm_verbs_limits_text(ENOMEM, text), "0 KiB"));
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &was), 0);
 }
 

@@ -40,6 +40,14 @@ const char *rvcm_verbs_limits_text(int err, char *buf)
 	return buf;
 }
 
+int rvcm_verbs_limits_locked(int err)
+{
+	struct rlimit limit = { 0 };
+
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit); /* as above */
+	return !err || (err == EPERM && limit.rlim_cur == 0) ? ENOMEM : err;
+}
+
 /* IBTA volume 1, table 46, in microseconds; the index is the code. Code 0 is the longest. */
 static const uint32_t rnr_us[32] = {
 	655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,    320,

@@ -19,6 +19,12 @@
  */
 const char *rvcm_verbs_limits_text(int err, char *buf);
 
+/*
+ * The errno of a call that was to register memory: 0 (its driver did not say) is ENOMEM, and so is
+ * EPERM of a process that may lock none at all, for that is what the kernel calls a limit of 0.
+ */
+int rvcm_verbs_limits_locked(int err);
+
 /* How long a message that finds no receive is to wait, as an RC QP can say it. */
 struct rvcm_verbs_rnr {
 	uint8_t timer;   /* min_rnr_timer, IBTA volume 1, table 46: what the receiver asks for */

@@ -66,7 +66,7 @@ static int mr_fill(struct rvcm_verbs_mr *mr, const struct rvcm_dev_mr_attr *attr
 		mr->base.rkey = mr->mr->rkey;
 		return 0;
 	}
-	err = errno ? errno : ENOMEM;
+	err = rvcm_verbs_limits_locked(errno);
 	rvcm_info(RVCM_LOG_MR, "%s: %zu bytes cannot be registered: %s", dev->base.attr.name,
 		  attr->length, rvcm_verbs_limits_text(err, text));
 	return -err;

@@ -171,10 +171,11 @@ static struct rvcm_verbs_chunk *pool_chunk(struct rvcm_verbs_pool *pool, uint32_
 		pool_chunk_free(chunk);
 		return NULL;
 	}
+	errno = 0;
 	chunk->mr = ibv_reg_mr(dev->pd, chunk->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (chunk->mr)
 		return chunk;
-	pool_complain(pool, bytes, n, errno ? errno : ENOMEM);
+	pool_complain(pool, bytes, n, rvcm_verbs_limits_locked(errno));
 	pool_chunk_free(chunk);
 	return NULL;
 }
