@@ -28,9 +28,11 @@ export FABTEST_GUEST=1 # this machine's settings are the tests' own
 . "$here/part_nic.sh"
 # shellcheck source=fabtests/vm/part_links.sh
 . "$here/part_links.sh"
+# shellcheck source=fabtests/vm/part_nets.sh
+. "$here/part_nets.sh"
 
 devices_up || exit 1
-[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf memlock jobs mixed links bad
+[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf memlock jobs mixed links nets bad
 for part; do
 	began=$SECONDS
 	"part_$part"
