@@ -423,11 +423,14 @@ void rvcm_contact_tidy(struct rvcm_contact *contact)
 static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 {
 	struct rvcm_contact *contact = rvcm_container_of(timer, struct rvcm_contact, timer);
-	bool attempt = contact->state == RVCM_LINK_OPENING;
+	const struct rvcm_link *link = contact->link;
 
-	if (attempt || contact->state == RVCM_LINK_CROSSED)
+	if (contact->state == RVCM_LINK_OPENING)
 		rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CONNECT_TIMEOUT, 0,
-			       attempt ? NULL : "it promised to connect, and did not");
+			       link ? contact->carrier->devs[link->dev].dev->attr.name : NULL);
+	else if (contact->state == RVCM_LINK_CROSSED)
+		rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CONNECT_TIMEOUT, 0,
+			       "it promised to connect, and did not");
 	rvcm_contact_feed(contact, contact->wanted && now_ns < contact->deadline_ns
 					   ? RVCM_LINK_EV_TIMER
 					   : RVCM_LINK_EV_EXPIRED);
