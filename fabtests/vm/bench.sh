@@ -3,8 +3,8 @@
 #
 # bench.sh [--count] [--report] [--rounds N] [--device NAME] [--mtu N] [ROW...]: rvcm on an RDMA device against its yardsticks, in a guest.
 #
-#   perftest  bandwidth only: ib_write_bw of Debian's package, as long as it takes, in MB/s by its count of messages in 2 s
-#             (its own clock does not work under emulation)
+#   perftest  bandwidth only: ib_write_bw of Debian's package, by how much longer 110 messages take than 10 (its own clock does
+#             not work under emulation)
 #   write     bare verbs: RDMA WRITEs, as ib_write_bw does it; SENDs there and back (fabtests/bench/bench_write.c)
 #   msg       an MSG endpoint of libfabric's verbs provider (bench_msg.c)
 #   rxm       libfabric's verbs;ofi_rxm, with FI_UNIVERSE_SIZE=16, without which it fails on rxe; a twentieth of the messages
