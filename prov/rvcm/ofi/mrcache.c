@@ -43,15 +43,24 @@ static void gone(void *ctx)
 	rvcm_control_wake(&domain->control);
 }
 
+/* Do registrations of any of its devices belong to the data side? See dev/dev.h. */
+static bool data_side_only(const struct rvcm_domain *domain)
+{
+	for (uint32_t i = 0; i < domain->n_devs; i++)
+		if (domain->devs[i]->attr.mr_free)
+			return true;
+	return false;
+}
+
 /*
- * In the control thread. Where the application serialises the data side, and the device's
- * registrations belong there (dev/dev.h), they are left to the application's own next call.
+ * In the control thread. Where the application serialises the data side, what belongs there is left
+ * to its own next call: a region may be registered with each device of the domain.
  */
 static void reap(void *ctx)
 {
 	struct rvcm_domain *domain = ctx;
 
-	if (domain->devs[0]->attr.mr_free && !domain->lock.enabled)
+	if (!domain->lock.enabled && data_side_only(domain))
 		return;
 	rvcm_lock_acquire(&domain->lock);
 	rvcm_mr_reap(rvcm_engine_mr(domain->engine));
