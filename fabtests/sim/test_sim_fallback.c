@@ -78,7 +78,7 @@ static void who_has_only_the_second_reaches_who_has_both(void **state)
 	assert_int_equal(links(&w, 0, 1), 1);
 	/* For the one it is the best that it has; the other has a better one. */
 	assert_int_equal(warned.n, 1);
-	assert_non_null(strstr(warned.text, "it chose so"));
+	assert_non_null(strstr(warned.text, "the peer connected by that"));
 	duo_close(&w);
 }
 

@@ -60,6 +60,8 @@ bad_files() {
 		"${hidden[@]}" "$bad/tries" getinfo
 	says "no /dev/infiniband, the software RNIC will do" ok 'none can be used: /dev/infiniband/rdma_cm' \
 		FI_RVCM_IFACE=dummy0 -- "${hidden[@]}" "$bad/tries" open
+	says "no driver of libibverbs's" "$absent" 'none can be used: librdmacm: .*ibverbs-providers' FI_RVCM_DEVICE=rxe0 -- \
+		unshare -m bash -c 'mount -t tmpfs none /etc/libibverbs.d && exec "$@"' - "$bad/tries" getinfo
 }
 
 bad_permission() {
@@ -68,7 +70,7 @@ bad_permission() {
 	says "no permission for rdma_cm" "$absent" '/dev/infiniband/rdma_cm: Permission denied.*allowed' FI_RVCM_DEVICE=rxe0 -- \
 		"${nobody[@]}" "$bad/tries" getinfo
 	chmod 666 /dev/infiniband/rdma_cm
-	says "no permission for a device" "$absent" 'rxe0: not offered: /dev/infiniband/uverbs[0-9]+: Permission denied' \
+	says "no permission for a device" "$absent" 'rxe0: not offered: /dev/infiniband/uverbs[0-9]+: Permission denied.*allowed' \
 		FI_RVCM_DEVICE=rxe0 -- "${nobody[@]}" "$bad/tries" getinfo
 	chmod 666 /dev/infiniband/*
 	says "permission for all of it" ok - FI_RVCM_DEVICE=rxe0 -- "${nobody[@]}" "$bad/tries" open

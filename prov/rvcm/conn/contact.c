@@ -247,7 +247,7 @@ static const char *why_not_first(const struct rvcm_contact *contact)
 	if (contact->link->dev == 0)
 		return contact->carrier->attr.n_devs > 1 ? "it comes first" : "there is no other";
 	if (!contact->link->opener)
-		return "it chose so";
+		return "the peer connected by that";
 	return contact->cause.text[0] ? contact->cause.text : "that failed before";
 }
 

@@ -57,19 +57,31 @@ static bool ports_any(void)
 	return any;
 }
 
+/* Who may not open a device's file can be helped. */
+static const char *ports_hint(int err)
+{
+	return err == EACCES || err == EPERM ? "; this user must be allowed to read and write it"
+					     : "";
+}
+
 static void ports_no_channel(int err)
 {
 	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
-	const char *hint = "";
+	const char *hint;
 
 	/* librdmacm's errno is of the last that it tried, not of this file. */
-	if (access(PORTS_CHANNEL, R_OK | W_OK) < 0)
-		err = errno;
+	if (access(PORTS_CHANNEL, R_OK | W_OK) == 0) {
+		rvcm_warn(RVCM_LOG_CORE,
+			  "verbs: there are RDMA devices, and none can be used: librdmacm: %s; is "
+			  "the driver of their kind installed (Debian: ibverbs-providers)?",
+			  rvcm_verbs_limits_text(err, text));
+		return;
+	}
+	err = errno;
+	hint = ports_hint(err);
 	if (err == ENOENT || err == ENODEV || err == ENXIO)
 		hint = "; is the kernel's module loaded (modprobe rdma_ucm), and the file seen in "
 		       "this container?";
-	else if (err == EACCES || err == EPERM)
-		hint = "; this user must be allowed to read and write it";
 	rvcm_warn(RVCM_LOG_CORE, "verbs: there are RDMA devices, and none can be used: %s: %s%s",
 		  PORTS_CHANNEL, rvcm_verbs_limits_text(err, text), hint);
 }
@@ -253,9 +265,11 @@ static void ports_device(struct ports *p, struct ibv_device *device)
 	errno = 0;
 	ctx = ibv_open_device(device);
 	if (!ctx) {
-		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: /dev/infiniband/%s: %s",
+		int err = ports_why(device, errno);
+
+		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: /dev/infiniband/%s: %s%s",
 			  ibv_get_device_name(device), device->dev_name,
-			  rvcm_verbs_limits_text(ports_why(device, errno), text));
+			  rvcm_verbs_limits_text(err, text), ports_hint(err));
 		return;
 	}
 	ports_context(p, ctx);
