@@ -6,7 +6,7 @@
 
 #include "unit/fake_cm.h"
 
-#define CM_WORLD_PATIENCE_MS 10000
+#define CM_WORLD_PATIENCE_MS 10000 /* for all waits of a world; none when one was in vain */
 #define CM_WORLD_REPORTS_MAX 8
 
 struct cm_world {
@@ -19,6 +19,7 @@ struct cm_world {
 	uint32_t n_reports;
 	uint32_t injected;
 	int ctx, listener_ctx;
+	int patience_ms;
 };
 
 /* tunables NULL: the defaults. */

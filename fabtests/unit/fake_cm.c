@@ -34,6 +34,7 @@ static uint32_t n_asyncs, n_asyncs_taken;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint32_t n_calls;
+static pthread_t tester;
 static bool let_go;
 static int let_go_with;
 
@@ -255,6 +256,8 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	int err = fake_cm.connect_fails;
 
 	assert_int_not_equal(param->qp_num, 0);
+	/* Who is to let it go would wait itself. */
+	assert_false(fake_cm.connect_waits && pthread_equal(pthread_self(), tester));
 	pthread_mutex_lock(&mutex);
 	f->connects++;
 	f->calling = true;
@@ -457,6 +460,7 @@ struct rvcm_dev *fake_cm_open(bool iwarp, const struct rvcm_verbs_tunables *tuna
 	fake_ibv.ctx.cmd_fd = -1;
 	fake_ibv.device.transport_type = iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
 	n_events = n_taken = n_asyncs = n_asyncs_taken = n_calls = 0;
+	tester = pthread_self();
 	let_go = false;
 	assert_int_equal(rvcm_addr_parse("192.0.2.1", &attr.addr), 0);
 	assert_int_equal(rvcm_verbs_open(&attr, tunables, &dev), 0);
