@@ -303,7 +303,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r->mode = fuzz_byte(&r->in);
 	open_device(r);
 	open_qp(r);
-	for (uint32_t i = 0; i < (r->mode & MODE_READS) >> 4; i++)
+	for (int i = 0; i < (r->mode & MODE_READS) >> 4; i++)
 		post(r, RVCM_DEV_OP_READ, 100);
 	if (r->mode & MODE_READS)
 		post(r, RVCM_DEV_OP_FETCH_ADD, 8);

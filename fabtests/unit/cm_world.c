@@ -17,7 +17,7 @@ void cm_world_take(struct cm_world *w)
 	struct rvcm_dev_wc wc;
 
 	for (int quiet = 0; quiet < 3; quiet++) {
-		if (w->dev->ops->cq_poll(w->cq, &wc, 1) > 0)
+		if (w->cq && w->dev->ops->cq_poll(w->cq, &wc, 1) > 0)
 			quiet = 0;
 		while (w->dev->ops->cm_poll(w->dev, &ev) > 0) {
 			assert_true(w->n_reports < CM_WORLD_REPORTS_MAX);

@@ -140,6 +140,7 @@ static void the_device_is_closed_meanwhile(void **state)
 	close_qp(&w, qp);
 	w.dev->ops->listener_close(w.listener);
 	w.dev->ops->cq_close(w.cq);
+	w.cq = NULL;
 	w.dev->ops->close(w.dev);
 	assert_int_equal(fake_cm.contexts, 1);
 	fake_cm_let_go(ETIMEDOUT);
@@ -157,6 +158,7 @@ static void the_device_is_removed_meanwhile(void **state)
 	assert_int_equal(w.n_reports, 2);
 	close_qp(&w, qp);
 	w.dev->ops->cq_close(w.cq);
+	w.cq = NULL;
 	assert_int_equal(fake_cm.contexts, 1);
 	let_go(&w, ENODEV);
 	assert_int_equal(fake_cm.contexts, 0); /* what the kernel waits for */
@@ -179,6 +181,7 @@ static void the_device_is_removed_and_the_peer_answers(void **state)
 	cm_world_inject_for(&w, rvcm_verbs_dev_of(w.dev)->anchor, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	close_qp(&w, qp);
 	w.dev->ops->cq_close(w.cq);
+	w.cq = NULL;
 	assert_int_equal(fake_cm.contexts, 1);
 	cm_world_inject_for(&w, id, RDMA_CM_EVENT_CONNECT_ERROR, -ETIMEDOUT);
 	assert_int_equal(fake_cm.contexts, 0);

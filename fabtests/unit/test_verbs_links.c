@@ -56,6 +56,7 @@ static void nor_does_who_is_removed(void **state)
 	lose(&w);
 	cm_world_inject_for(&w, w.listener->id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	w.dev->ops->cq_close(w.cq);
+	w.cq = NULL;
 	w.dev->ops->listener_close(w.listener);
 	assert_int_equal(fake_cm.n_ids, 0); /* the kernel waits for them */
 	w.dev->ops->close(w.dev);
