@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "base/le.h"
-#include "conn/conn.h"
 #include "conn/wire.h"
-#include "sim/env.h"
+#include "sim/talk.h"
 
 #define PACKET 1024u /* what a packet holds */
 #define LONG   3000u
@@ -22,22 +21,13 @@
 #define VARY_AT 8u
 #define HEAD    16u
 
-struct node {
-	struct rvcm_dev *dev;
-	struct rvcm_carrier *carrier;
-	struct rvcm_addr name;
-	struct rvcm_path *path;
-	uint32_t received;
-	uint64_t word; /* of the last message, with its length */
-	size_t bytes;
-	uint8_t first;
-};
-
 static struct world {
-	struct sim_net *net;
-	struct node nodes[2];
-	const struct rvcm_dev_ops *below;
-	struct rvcm_dev_ops ops;
+	struct talk talk;
+	struct {
+		uint64_t word;
+		size_t bytes;
+		uint8_t first;
+	} last[2];       /* message that either got */
 	uint32_t refuse; /* so many posts more, for want of room */
 	uint32_t bare, kept, whole;
 } w;
@@ -54,93 +44,50 @@ static int counting_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr)
 		w.bare++;
 	else if (frame->kind == RVCM_WIRE_DATA)
 		(frame->flags & RVCM_WIRE_KEEP ? &w.kept : &w.whole)[0]++;
-	return w.below->post(qp, wr);
+	return w.talk.below->post(qp, wr);
 }
 
 /* -- the world ---------------------------------------------------------------------------- */
-
-static void on_incoming(void *ctx, struct rvcm_path *path)
-{
-	((struct node *)ctx)->path = path;
-}
-
-static void on_ready(void *ctx, struct rvcm_path *path)
-{
-	(void)ctx;
-	(void)path;
-}
 
 static uint8_t byte_at(size_t i)
 {
 	return (uint8_t)(i * 13 + i / 256);
 }
 
-static void on_recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
+static void got(struct talk_node *node, const uint8_t *data, size_t bytes)
 {
-	struct node *node = ctx;
+	long index = node - w.talk.nodes;
 
-	(void)path;
 	assert_true(bytes >= HEAD);
-	node->received++;
-	node->first = data[0];
-	node->word = rvcm_le64_get(data + VARY_AT);
-	node->bytes = bytes;
+	w.last[index].first = data[0];
+	w.last[index].word = rvcm_le64_get(data + VARY_AT);
+	w.last[index].bytes = bytes;
 	for (size_t i = 1; i < bytes; i++)
 		if (i < VARY_AT || i >= HEAD)
 			assert_int_equal(data[i], byte_at(i));
 }
 
-static void on_confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
-{
-	(void)ctx;
-	(void)path;
-	(void)mark;
-}
-
-static void on_down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
-{
-	(void)ctx;
-	(void)path;
-	assert_int_equal(cause->status, RVCM_STATUS_PEER_CLOSED);
-}
-
-static const struct rvcm_conn_sink sink = {
-	.incoming = on_incoming,
-	.ready = on_ready,
-	.recv = on_recv,
-	.confirmed = on_confirmed,
-	.down = on_down,
-};
-
-static void turn(void)
-{
-	for (int i = 0; i < 2; i++) {
-		rvcm_carrier_progress(w.nodes[i].carrier);
-		rvcm_carrier_control(w.nodes[i].carrier);
-	}
-	sim_step_by(w.net, sim_now(w.net) + SIM_MS);
-}
-
 /* One message, which arrives as it was sent. */
 static void exchange(int from, size_t bytes, uint8_t first, uint64_t word)
 {
-	struct node *to = &w.nodes[!from];
+	struct rvcm_path *path = w.talk.nodes[from].path;
+	const struct talk_node *to = &w.talk.nodes[!from];
 	uint32_t before = to->received;
 	uint8_t *buf;
 
-	while (!(buf = rvcm_path_reserve(w.nodes[from].path, bytes)))
-		turn();
+	while (!(buf = rvcm_path_reserve(path, bytes)))
+		talk_turn(&w.talk);
 	for (size_t i = 1; i < bytes; i++)
 		buf[i] = byte_at(i);
 	buf[0] = first;
 	rvcm_le64_put(buf + VARY_AT, word);
-	rvcm_path_commit(w.nodes[from].path, bytes, RVCM_PATH_NOW);
+	rvcm_path_commit(path, bytes, RVCM_PATH_NOW);
 	for (int turns = 0; to->received == before && turns < 1000; turns++)
-		turn();
+		talk_turn(&w.talk);
 	assert_int_equal(to->received, before + 1);
-	assert_int_equal(to->bytes, bytes);
-	assert_int_equal(to->first, first);
-	assert_true(to->word == word);
+	assert_int_equal(w.last[!from].bytes, bytes);
+	assert_int_equal(w.last[!from].first, first);
+	assert_true(w.last[!from].word == word);
 }
 
 static void assert_left(uint32_t whole, uint32_t kept, uint32_t bare)
@@ -151,63 +98,39 @@ static void assert_left(uint32_t whole, uint32_t kept, uint32_t bare)
 	w.whole = w.kept = w.bare = 0;
 }
 
-static void node_open(struct node *node, bool has_room)
+static void node_open(int index, bool has_room)
 {
-	struct rvcm_carrier_attr attr = {
-		.devs = &node->dev,
-		.n_devs = 1,
-		.message_bytes_max = LONG,
-		.window_max = WINDOW,
-		.connect_timeout_ns = SIM_S,
-		.linger_ns = SIM_S,
-		.rnr_timeout_ns = SIM_S,
-		.env = sim_env(w.net),
-		.sink = &sink,
-		.sink_ctx = node,
-	};
 	struct sim_dev_conf conf;
 
-	sim_dev_conf_init(w.net, &conf, false);
+	sim_dev_conf_init(w.talk.net, &conf, false);
 	conf.attr.mtu_bytes = PACKET;
 	if (has_room)
 		conf.attr.caps ^= RVCM_DEV_CAP_HEAD | RVCM_DEV_CAP_FOREROOM;
-	node->dev = sim_dev_open(w.net, &conf);
-	assert_int_equal(rvcm_carrier_open(&attr, &node->carrier), 0);
-	assert_int_equal(rvcm_carrier_listen(node->carrier, 0, &node->name), 0);
+	talk_node_open(&w.talk, index, &conf);
 }
 
 /* Connected, and the first one's device counted. */
 static void world_open(bool peer_has_room)
 {
-	struct sim_conf conf = { .seed = 1 };
-
 	memset(&w, 0, sizeof(w));
-	w.net = sim_net_open(&conf);
-	node_open(&w.nodes[0], true);
-	node_open(&w.nodes[1], peer_has_room);
-	assert_int_equal(rvcm_path_get(w.nodes[0].carrier, 0, &w.nodes[1].name, &w.nodes[0].path),
-			 0);
+	w.talk.message_bytes_max = LONG;
+	w.talk.window_max = WINDOW;
+	w.talk.recv = got;
+	talk_open(&w.talk);
+	node_open(0, true);
+	node_open(1, peer_has_room);
+	talk_connect(&w.talk);
 	/* Windows grow while only one side talks. */
 	for (uint32_t i = 0; i < 4 * WINDOW; i++)
 		exchange(0, HEAD, 0, 0);
-	w.below = w.nodes[0].dev->ops;
-	w.ops = *w.below;
-	w.ops.post = counting_post;
-	w.nodes[0].dev->ops = &w.ops;
+	talk_count(&w.talk, counting_post, NULL);
 }
 
 static void world_close(void)
 {
-	for (int i = 0; i < 2; i++) {
-		rvcm_carrier_unlisten(w.nodes[i].carrier, 0);
-		while (!rvcm_carrier_quiet(w.nodes[i].carrier, 0))
-			turn();
-	}
-	for (int i = 0; i < 2; i++) {
-		rvcm_carrier_close(w.nodes[i].carrier);
-		w.nodes[i].dev->ops->close(w.nodes[i].dev);
-	}
-	sim_net_close(w.net);
+	for (int i = 0; i < 2; i++)
+		talk_node_end(&w.talk.nodes[i]);
+	talk_close(&w.talk);
 }
 
 /* -- tests -------------------------------------------------------------------------------- */

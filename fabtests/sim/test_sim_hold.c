@@ -10,27 +10,15 @@
 
 #include "base/le.h"
 #include "base/rng.h"
-#include "conn/conn.h"
-#include "sim/env.h"
+#include "sim/talk.h"
 
 #define FREE  4  /* hold.c: that leave at once, in a burst */
 #define COUNT 16 /* that are held at most, and sent with the last */
 #define BYTES 16384
 #define LONG  10000u
 
-struct node {
-	struct rvcm_dev *dev;
-	struct rvcm_carrier *carrier;
-	struct rvcm_addr name;
-	struct rvcm_path *path;
-	uint32_t received;
-};
-
 static struct world {
-	struct sim_net *net;
-	struct node nodes[2];
-	const struct rvcm_dev_ops *below;
-	struct rvcm_dev_ops ops;
+	struct talk talk;
 	uint32_t posts;
 	uint32_t refuse;  /* so many posts more, for want of room */
 	uint32_t waiting; /* posted with MORE, and nothing without it or a flush since */
@@ -45,155 +33,74 @@ static int counting_post(struct rvcm_dev_qp *qp, const struct rvcm_dev_wr *wr)
 	}
 	w.posts++;
 	w.waiting = wr->flags & RVCM_DEV_WR_MORE ? w.waiting + 1 : 0;
-	return w.below->post(qp, wr);
+	return w.talk.below->post(qp, wr);
 }
 
 static int counting_flush(struct rvcm_dev_qp *qp)
 {
 	w.waiting = 0;
-	return w.below->flush(qp);
+	return w.talk.below->flush(qp);
 }
 
 /* -- the world ---------------------------------------------------------------------------- */
 
-static void on_incoming(void *ctx, struct rvcm_path *path)
+static void got(struct talk_node *node, const uint8_t *data, size_t bytes)
 {
-	((struct node *)ctx)->path = path;
-}
-
-static void on_ready(void *ctx, struct rvcm_path *path)
-{
-	(void)ctx;
-	(void)path;
-}
-
-static void on_recv(void *ctx, struct rvcm_path *path, const uint8_t *data, size_t bytes)
-{
-	struct node *node = ctx;
-
-	(void)path;
 	(void)bytes;
 	assert_int_equal(rvcm_le32_get(data), node->received);
-	node->received++;
-}
-
-static void on_confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
-{
-	(void)ctx;
-	(void)path;
-	(void)mark;
-}
-
-static void on_down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
-{
-	(void)ctx;
-	(void)path;
-	assert_int_equal(cause->status, RVCM_STATUS_PEER_CLOSED);
-}
-
-static const struct rvcm_conn_sink sink = {
-	.incoming = on_incoming,
-	.ready = on_ready,
-	.recv = on_recv,
-	.confirmed = on_confirmed,
-	.down = on_down,
-};
-
-static void turn(void)
-{
-	for (int i = 0; i < 2; i++) {
-		rvcm_carrier_progress(w.nodes[i].carrier);
-		rvcm_carrier_control(w.nodes[i].carrier);
-	}
-	sim_step_by(w.net, sim_now(w.net) + SIM_MS);
 }
 
 static void commit(size_t bytes, enum rvcm_path_when when)
 {
-	uint8_t *buf = rvcm_path_reserve(w.nodes[0].path, bytes);
+	uint8_t *buf = rvcm_path_reserve(w.talk.nodes[0].path, bytes);
 
 	assert_non_null(buf);
 	rvcm_le32_put(buf, w.sent++);
-	rvcm_path_commit(w.nodes[0].path, bytes, when);
+	rvcm_path_commit(w.talk.nodes[0].path, bytes, when);
 }
 
 /* Until the receiver has all, and its acknowledgements have arrived. */
 static void settle(void)
 {
-	uint64_t until = sim_now(w.net) + SIM_S;
+	uint64_t until = sim_now(w.talk.net) + SIM_S;
 
-	while (sim_now(w.net) < until)
-		turn();
-	assert_int_equal(w.nodes[1].received, w.sent);
-}
-
-static void node_open(struct node *node, bool hold)
-{
-	struct rvcm_carrier_attr attr = {
-		.devs = &node->dev,
-		.n_devs = 1,
-		.message_bytes_max = LONG,
-		.window_max = 128,
-		.hold = hold,
-		.connect_timeout_ns = SIM_S,
-		.linger_ns = SIM_S,
-		.rnr_timeout_ns = SIM_S,
-		.env = sim_env(w.net),
-		.sink = &sink,
-		.sink_ctx = node,
-	};
-
-	node->dev = sim_dev_open(w.net, NULL);
-	assert_int_equal(rvcm_carrier_open(&attr, &node->carrier), 0);
-	assert_int_equal(rvcm_carrier_listen(node->carrier, 0, &node->name), 0);
+	while (sim_now(w.talk.net) < until)
+		talk_turn(&w.talk);
+	assert_int_equal(w.talk.nodes[1].received, w.sent);
 }
 
 /* Connected, the window grown to what these tests send at a time, and the sender's device counted.
  */
 static void world_open(bool hold)
 {
-	struct sim_conf conf = { .seed = 1 };
-
 	memset(&w, 0, sizeof(w));
-	w.net = sim_net_open(&conf);
-	node_open(&w.nodes[0], hold);
-	node_open(&w.nodes[1], hold);
-	assert_int_equal(rvcm_path_get(w.nodes[0].carrier, 0, &w.nodes[1].name, &w.nodes[0].path),
-			 0);
+	w.talk.message_bytes_max = LONG;
+	w.talk.window_max = 128;
+	w.talk.hold = hold;
+	w.talk.recv = got;
+	talk_open(&w.talk);
+	for (int i = 0; i < 2; i++)
+		talk_node_open(&w.talk, i, NULL);
+	talk_connect(&w.talk);
 	while (w.sent < 400) {
-		if (rvcm_path_reserve(w.nodes[0].path, 4)) {
-			rvcm_path_cancel(w.nodes[0].path);
+		if (rvcm_path_reserve(w.talk.nodes[0].path, 4)) {
+			rvcm_path_cancel(w.talk.nodes[0].path);
 			commit(4, RVCM_PATH_NOW);
 		} else {
-			turn();
+			talk_turn(&w.talk);
 		}
 	}
 	settle();
-	w.below = w.nodes[0].dev->ops;
-	w.ops = *w.below;
-	w.ops.post = counting_post;
-	w.ops.flush = counting_flush;
-	w.nodes[0].dev->ops = &w.ops;
-}
-
-static void node_end(struct node *node)
-{
-	rvcm_carrier_unlisten(node->carrier, 0);
-	while (!rvcm_carrier_quiet(node->carrier, 0))
-		turn();
+	talk_count(&w.talk, counting_post, counting_flush);
 }
 
 /* The sender first; what it held has arrived by then. */
 static void world_close(void)
 {
-	node_end(&w.nodes[0]);
-	assert_int_equal(w.nodes[1].received, w.sent);
-	node_end(&w.nodes[1]);
-	for (int i = 0; i < 2; i++) {
-		rvcm_carrier_close(w.nodes[i].carrier);
-		w.nodes[i].dev->ops->close(w.nodes[i].dev);
-	}
-	sim_net_close(w.net);
+	talk_node_end(&w.talk.nodes[0]);
+	assert_int_equal(w.talk.nodes[1].received, w.sent);
+	talk_node_end(&w.talk.nodes[1]);
+	talk_close(&w.talk);
 }
 
 /* -- tests -------------------------------------------------------------------------------- */
@@ -219,7 +126,7 @@ static void progress_begins_a_new_burst(void **state)
 	for (int i = 0; i < 3 * FREE; i++) {
 		commit(8, RVCM_PATH_SOON);
 		assert_int_equal(w.waiting, 0);
-		rvcm_carrier_progress(w.nodes[0].carrier);
+		rvcm_carrier_progress(w.talk.nodes[0].carrier);
 	}
 	world_close();
 }
@@ -231,7 +138,7 @@ static void a_flush_begins_a_new_burst(void **state)
 	for (int i = 0; i < 3 * FREE; i++) {
 		commit(8, RVCM_PATH_SOON);
 		assert_int_equal(w.waiting, 0);
-		rvcm_carrier_flush(w.nodes[0].carrier);
+		rvcm_carrier_flush(w.talk.nodes[0].carrier);
 	}
 	world_close();
 }
@@ -248,7 +155,7 @@ static void what_waits_leaves_with_progress(void **state)
 	(void)state;
 	world_open(true);
 	hold_some();
-	rvcm_carrier_progress(w.nodes[0].carrier);
+	rvcm_carrier_progress(w.talk.nodes[0].carrier);
 	assert_int_equal(w.waiting, 0);
 	world_close();
 }
@@ -258,7 +165,7 @@ static void what_waits_leaves_with_a_flush(void **state)
 	(void)state;
 	world_open(true);
 	hold_some();
-	rvcm_carrier_flush(w.nodes[0].carrier);
+	rvcm_carrier_flush(w.talk.nodes[0].carrier);
 	assert_int_equal(w.waiting, 0);
 	world_close();
 }
@@ -315,7 +222,7 @@ static void nothing_waits_for_who_may_not_come_back(void **state)
 	/* But for who says so himself. */
 	commit(8, RVCM_PATH_MORE);
 	assert_int_equal(w.waiting, 1);
-	rvcm_carrier_flush(w.nodes[0].carrier);
+	rvcm_carrier_flush(w.talk.nodes[0].carrier);
 	assert_int_equal(w.waiting, 0);
 	world_close();
 }
