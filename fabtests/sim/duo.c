@@ -62,7 +62,7 @@ static void devs_open(struct duo_node *node)
 			node->devs[node->n_devs++] = sim_dev_open(node->duo->net, &dev);
 }
 
-void duo_end_open(struct duo_node *node, int index)
+void duo_end_open(struct duo_node *node, int index, const struct rvcm_addr *name)
 {
 	struct duo_end *end = &node->ends[index];
 	struct rvcm_ep_attr ep = { .engine = node->engine,
@@ -72,7 +72,9 @@ void duo_end_open(struct duo_node *node, int index)
 				   .sink = &sink,
 				   .sink_ctx = end };
 
-	end->node = node;
+	if (name)
+		ep.name = *name;
+	*end = (struct duo_end) { .node = node };
 	assert_int_equal(rvcm_ep_open(&ep, &end->ep), 0);
 }
 
@@ -85,7 +87,7 @@ static void engine_open(struct duo_node *node, int n_ends)
 			.message_bytes_max = 1000,
 			.window_max = 8,
 			.connect_timeout_ns = 30 * SIM_S,
-			.linger_ns = 5 * SIM_S,
+			.linger_ns = DUO_LINGER_NS,
 			.rnr_timeout_ns = 60 * SIM_S,
 			.env = sim_env(node->duo->net),
 		},
@@ -97,7 +99,7 @@ static void engine_open(struct duo_node *node, int n_ends)
 
 	assert_int_equal(rvcm_engine_open(&attr, &node->engine), 0);
 	for (int i = 0; i < n_ends; i++)
-		duo_end_open(node, i);
+		duo_end_open(node, i, NULL);
 }
 
 static void node_open(struct duo_node *node, int n_ends)
@@ -164,7 +166,7 @@ void duo_receive(struct duo_end *at)
 
 static void net_open(struct duo *w, bool placed)
 {
-	struct sim_conf conf = { .seed = 3, .retry_timeout_ns = 100 * SIM_S };
+	struct sim_conf conf = { .seed = 3, .live_keys = true, .retry_timeout_ns = 100 * SIM_S };
 
 	memset(w, 0, sizeof(*w));
 	w->placed = placed;
@@ -211,11 +213,17 @@ void duo_know(struct duo_end *end, int index)
 
 void duo_end_close(struct duo_end *end)
 {
+	struct duo *w = end->node ? end->node->duo : NULL;
+	uint64_t limit;
+
 	if (!end->ep)
 		return;
+	limit = sim_now(w->net) + 60 * SIM_S;
 	rvcm_ep_shutdown(end->ep);
-	while (!rvcm_ep_quiet(end->ep))
-		duo_turn(end->node->duo);
+	while (!rvcm_ep_quiet(end->ep)) {
+		duo_turn(w);
+		assert_true(sim_now(w->net) < limit);
+	}
 	rvcm_ep_close(end->ep);
 	end->ep = NULL;
 }
@@ -223,7 +231,7 @@ void duo_end_close(struct duo_end *end)
 void duo_close(struct duo *w)
 {
 	for (int i = 1; i >= 0; i--) {
-		for (int k = 0; k < 2; k++)
+		for (int k = 0; k < 3; k++)
 			duo_end_close(&w->nodes[i].ends[k]);
 		rvcm_engine_close(w->nodes[i].engine);
 		w->nodes[i].engine = NULL;

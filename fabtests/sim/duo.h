@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two engines over simulated devices, each with one or two endpoints that count what becomes of
- * what they send and receive. Nothing happens by chance but delays.
+ * Two engines over simulated devices, each with some endpoints that count what becomes of what they
+ * send and receive. Nothing happens by chance but delays.
  */
 #ifndef RVCM_FABTESTS_SIM_DUO_H
 #define RVCM_FABTESTS_SIM_DUO_H
@@ -9,9 +9,10 @@
 #include "proto/proto.h"
 #include "sim/sim.h"
 
-#define DUO_ANY   RVCM_EP_SOURCE_NONE
-#define DUO_EAGER 100u
-#define DUO_LENT  500u /* read by the peer, from where it lies */
+#define DUO_ANY       RVCM_EP_SOURCE_NONE
+#define DUO_EAGER     100u
+#define DUO_LINGER_NS (5 * SIM_S)
+#define DUO_LENT      500u /* read by the peer, from where it lies */
 
 struct duo_node;
 
@@ -39,7 +40,7 @@ struct duo_node {
 	uint32_t n_devs;
 	struct rvcm_dev *devs[2];
 	struct rvcm_engine *engine;
-	struct duo_end ends[2];
+	struct duo_end ends[3];
 };
 
 struct duo {
@@ -72,9 +73,9 @@ void duo_send(struct duo_end *from, int to, size_t bytes, uint32_t flags);
 /* Node 0's first endpoint sends to that one of node 1: how it ends is to be heard. */
 void duo_deliver(struct duo *w, int to);
 void duo_receive(struct duo_end *at);
-/* One more endpoint of the node. */
-void duo_end_open(struct duo_node *node, int index);
-/* In order; nothing if it is closed. */
+/* One more endpoint of the node, which counts from 0; with that name, unless that is NULL. */
+void duo_end_open(struct duo_node *node, int index, const struct rvcm_addr *name);
+/* In order, or within a minute; nothing if it is closed. */
 void duo_end_close(struct duo_end *end);
 
 #endif

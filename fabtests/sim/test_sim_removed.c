@@ -139,7 +139,7 @@ static void an_endpoint_that_is_opened_then_is_reached(void **state)
 	sim_dev_remove(w.nodes[1].devs[0]);
 	duo_pass(&w, SIM_MS);
 	name = *rvcm_ep_name(w.nodes[1].ends[0].ep);
-	duo_end_open(&w.nodes[1], 1);
+	duo_end_open(&w.nodes[1], 1, NULL);
 	assert_int_equal(memcmp(rvcm_ep_name(w.nodes[1].ends[1].ep)->ip, name.ip, sizeof(name.ip)),
 			 0);
 	duo_know(&w.nodes[0].ends[0], 1);
