@@ -1,56 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device is said to be: its name, its limits, its adapter. */
+/* What a device is said to be: its limits, its adapter. */
 #include "unit/unit.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "dev/verbs/limits.h"
-#include "dev/verbs/name.h"
 #include "dev/verbs/nic.h"
-
-#define ATTRS 5
-
-/* An address of a device, named and put among those that are there. */
-static void offer(struct rvcm_dev_attr *attrs, int *have, const char *device, const char *address)
-{
-	struct rvcm_dev_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	snprintf(attr.nic.device, sizeof(attr.nic.device), "%s", device);
-	assert_int_equal(rvcm_addr_parse(address, &attr.addr), 0);
-	rvcm_verbs_name(&attr, attrs, *have < ATTRS ? *have : ATTRS);
-	rvcm_verbs_name_insert(attrs, *have, ATTRS, &attr);
-	(*have)++;
-}
-
-static void each_address_has_a_name_and_the_best_come_first(void **state)
-{
-	/* The link-local one was named before the other. */
-	static const char *const names[ATTRS] = { "rxe0", "rxe0.1", "rxe01", "rxe0-v6.1",
-						  "rxe0-v6" };
-	struct rvcm_dev_attr attrs[ATTRS];
-	int have = 0;
-
-	(void)state;
-	offer(attrs, &have, "rxe0", "fe80::1");
-	offer(attrs, &have, "rxe0", "10.0.0.1");
-	offer(attrs, &have, "rxe0", "2001:db8::1");
-	offer(attrs, &have, "rxe0", "10.0.0.2");
-	offer(attrs, &have, "rxe01", "10.0.0.3");
-	assert_int_equal(have, ATTRS);
-	for (int i = 0; i < ATTRS; i++)
-		assert_string_equal(attrs[i].name, names[i]);
-	/* One more, and a better one: the worst has no room. */
-	offer(attrs, &have, "siw0", "10.0.0.4");
-	assert_int_equal(have, ATTRS + 1);
-	assert_string_equal(attrs[3].name, "siw0");
-	assert_string_equal(attrs[4].name, "rxe0-v6.1");
-	offer(attrs, &have, "siw0", "fe80::2");
-	assert_string_equal(attrs[4].name, "rxe0-v6.1");
-}
 
 static void limits_are_the_devices_and_not_more(void **state)
 {
@@ -206,7 +163,6 @@ static void rates_are_read(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_address_has_a_name_and_the_best_come_first),
 		cmocka_unit_test(limits_are_the_devices_and_not_more),
 		cmocka_unit_test(limits_of_a_strange_device_are_usable),
 		cmocka_unit_test(a_receiver_is_waited_for_as_long_as_it_says),

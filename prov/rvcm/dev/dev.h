@@ -450,4 +450,13 @@ struct rvcm_dev_class {
 	int (*open)(const struct rvcm_dev_attr *attr, struct rvcm_dev **dev);
 };
 
+/*
+ * For enumerate: name attr, which has its address, and put it among the have that were offered
+ * before, of which attrs holds the n best. It is called as its stem, "-v6" behind it if the address
+ * is one, and from the second of a kind on a number: "rxe0", "rxe0-v6", "rxe0.1". IPv4 comes before
+ * IPv6, link-local addresses behind those, loopback last.
+ */
+void rvcm_dev_offer(struct rvcm_dev_attr *attr, const char *stem, struct rvcm_dev_attr *attrs,
+		    int have, int n);
+
 #endif

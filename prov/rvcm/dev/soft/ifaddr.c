@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One device per address of an interface that is up: other hosts' first, loopback last. */
+/* One device per address of an interface that is up. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -9,14 +9,6 @@
 #include "base/limit.h"
 #include "base/log.h"
 #include "dev/soft/soft_impl.h"
-
-/* Order of preference: smaller is better. */
-static int ifaddr_rank(const struct rvcm_addr *addr)
-{
-	if (rvcm_addr_is_loopback(addr))
-		return 4;
-	return (rvcm_addr_is_linklocal(addr) ? 2 : 0) + (addr->family == RVCM_ADDR_V6 ? 1 : 0);
-}
 
 static bool ifaddr_usable(const struct ifaddrs *ifa, struct rvcm_addr *addr)
 {
@@ -33,28 +25,6 @@ static bool ifaddr_usable(const struct ifaddrs *ifa, struct rvcm_addr *addr)
 	memcpy(&ss, ifa->ifa_addr, len);
 	rvcm_soft_sock_to_addr(&ss, addr);
 	return true;
-}
-
-/* "soft-eth0"; further addresses of the interface get its family and a number from the second on.
- */
-static void ifaddr_name(struct rvcm_dev_attr *attr, const char *interface,
-			const struct rvcm_dev_attr *attrs, int n)
-{
-	char base[sizeof(attr->name)];
-	int same = 0;
-
-	snprintf(base, sizeof(base), "soft-%.16s%s", interface,
-		 attr->addr.family == RVCM_ADDR_V6 ? "-v6" : "");
-	for (int i = 0; i < n; i++) {
-		size_t len = strlen(base);
-
-		same += strncmp(attrs[i].name, base, len) == 0 &&
-			(attrs[i].name[len] == '\0' || attrs[i].name[len] == '.');
-	}
-	if (same)
-		snprintf(attr->name, sizeof(attr->name), "%.40s.%d", base, same);
-	else
-		snprintf(attr->name, sizeof(attr->name), "%s", base);
 }
 
 static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr)
@@ -82,22 +52,6 @@ static void ifaddr_attr(struct rvcm_dev_attr *attr, const struct rvcm_addr *addr
 	attr->nic.link_state = RVCM_DEV_LINK_UP;
 }
 
-/* Behind those that are as good. */
-static void ifaddr_insert(struct rvcm_dev_attr *attrs, int have, int n,
-			  const struct rvcm_dev_attr *attr)
-{
-	int rank = ifaddr_rank(&attr->addr);
-	int at = have < n ? have : n;
-
-	while (at > 0 && ifaddr_rank(&attrs[at - 1].addr) > rank)
-		at--;
-	if (at >= n)
-		return;
-	memmove(attrs + at + 1, attrs + at,
-		(size_t)((have < n ? have : n - 1) - at) * sizeof(*attrs));
-	attrs[at] = *attr;
-}
-
 int rvcm_soft_ifaddr_enumerate(struct rvcm_dev_attr *attrs, int n)
 {
 	char text[RVCM_LIMIT_TEXT_MAX];
@@ -111,14 +65,15 @@ int rvcm_soft_ifaddr_enumerate(struct rvcm_dev_attr *attrs, int n)
 		return rc;
 	}
 	for (struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next) {
+		char stem[sizeof("soft-") + IF_NAMESIZE];
 		struct rvcm_dev_attr attr;
 		struct rvcm_addr addr;
 
 		if (!ifaddr_usable(ifa, &addr))
 			continue;
 		ifaddr_attr(&attr, &addr);
-		ifaddr_name(&attr, ifa->ifa_name, attrs, have < n ? have : n);
-		ifaddr_insert(attrs, have, n, &attr);
+		snprintf(stem, sizeof(stem), "soft-%s", ifa->ifa_name);
+		rvcm_dev_offer(&attr, stem, attrs, have, n);
 		have++;
 	}
 	freeifaddrs(list);

@@ -20,7 +20,6 @@
 
 #include "base/mem.h"
 #include "dev/verbs/limits.h"
-#include "dev/verbs/name.h"
 #include "dev/verbs/near.h"
 #include "dev/verbs/nic.h"
 #include "dev/verbs/umad.h"
@@ -154,8 +153,7 @@ static void ports_add(struct ports *p, const struct rvcm_dev_attr *found,
 
 	attr.addr = *addr;
 	rvcm_verbs_nic_gid(&attr.nic, &gid->gid);
-	rvcm_verbs_name(&attr, p->attrs, p->have < p->n ? p->have : p->n);
-	rvcm_verbs_name_insert(p->attrs, p->have, p->n, &attr);
+	rvcm_dev_offer(&attr, attr.nic.device, p->attrs, p->have, p->n);
 	p->have++;
 }
 
