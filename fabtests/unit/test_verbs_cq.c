@@ -520,10 +520,10 @@ static void an_event_is_asked_for_once(void **state)
 
 	(void)state;
 	verbs_world_open(&w, false);
-	fd = rvcm_verbs_cq_fd(w.cq);
+	fd = rvcm_verbs_wake_fd(w.cq);
 	for (uint32_t i = 0; i < 10; i++) {
-		assert_int_equal(rvcm_verbs_cq_arm(w.cq, false), 0);
-		assert_int_equal(rvcm_verbs_cq_arm(w.cq, false), 0);
+		assert_int_equal(rvcm_verbs_wake_arm(w.cq, false), 0);
+		assert_int_equal(rvcm_verbs_wake_arm(w.cq, false), 0);
 		verbs_world_quiet(&w);
 		assert_false(readable(fd));
 		assert_int_equal(fake_ibv.n_notified, i + 1);
@@ -541,13 +541,13 @@ static void arming_for_all_is_more(void **state)
 
 	(void)state;
 	verbs_world_open(&w, false);
-	assert_int_equal(rvcm_verbs_cq_arm(w.cq, true), 0);
+	assert_int_equal(rvcm_verbs_wake_arm(w.cq, true), 0);
 	assert_int_equal(fake_ibv.n_notified, 1);
-	assert_int_equal(rvcm_verbs_cq_arm(w.cq, true), 0);
+	assert_int_equal(rvcm_verbs_wake_arm(w.cq, true), 0);
 	assert_int_equal(fake_ibv.n_notified, 1);
-	assert_int_equal(rvcm_verbs_cq_arm(w.cq, false), 0);
+	assert_int_equal(rvcm_verbs_wake_arm(w.cq, false), 0);
 	assert_int_equal(fake_ibv.n_notified, 2);
-	assert_int_equal(rvcm_verbs_cq_arm(w.cq, true), 0);
+	assert_int_equal(rvcm_verbs_wake_arm(w.cq, true), 0);
 	assert_int_equal(fake_ibv.n_notified, 2);
 	verbs_world_close(&w);
 }
@@ -561,7 +561,7 @@ static void where_solicited_ones_are_not_known_all_wake(void **state)
 	for (int forgets = 0; forgets < 2; forgets++) {
 		verbs_world_open(&w, false);
 		fake_ibv.dev.wakes_all = forgets;
-		assert_int_equal(rvcm_verbs_cq_arm(w.cq, true), 0);
+		assert_int_equal(rvcm_verbs_wake_arm(w.cq, true), 0);
 		assert_true(fake_ibv.notify);
 		assert_int_equal(fake_ibv.notify_solicited, !forgets);
 		verbs_world_close(&w);
@@ -593,10 +593,10 @@ static void what_is_made_here_wakes_too(void **state)
 
 	(void)state;
 	verbs_world_open(&w, false);
-	fd = rvcm_verbs_cq_fd(w.cq);
+	fd = rvcm_verbs_wake_fd(w.cq);
 	fake_ibv.flushes = false;
 	assert_int_equal(verbs_world_post(&w, (struct rvcm_dev_wr) { .wr_id = 5 }, 8), 0);
-	assert_int_equal(rvcm_verbs_cq_arm(w.cq, false), 0);
+	assert_int_equal(rvcm_verbs_wake_arm(w.cq, false), 0);
 	verbs_world_quiet(&w);
 	assert_false(readable(fd));
 	rvcm_verbs_sq_ask(w.qp);
@@ -662,7 +662,7 @@ static void a_device_that_is_gone_is_let_go(void **state)
 	(void)state;
 	verbs_world_open(&w, false);
 	atomic_store(&fake_ibv.dev.gone, true);
-	rvcm_verbs_cq_kick((struct rvcm_verbs_cq *)w.cq);
+	rvcm_verbs_wake_kick((struct rvcm_verbs_cq *)w.cq);
 	assert_int_equal(verbs_world_post(&w, (struct rvcm_dev_wr) { .wr_id = 5 }, 8), 0);
 	verbs_world_quiet(&w);
 	assert_false(atomic_load(&fake_ibv.dev.data_gone));
@@ -674,7 +674,7 @@ static void a_device_that_is_gone_is_let_go(void **state)
 	verbs_world_quiet(&w);
 	assert_int_equal(verbs_world_post(&w, (struct rvcm_dev_wr) { .wr_id = 5 }, 8), -ENOTCONN);
 	assert_int_equal(rvcm_verbs_pool_grow(w.pool, 1), -ENODEV);
-	assert_int_equal(rvcm_verbs_cq_arm(w.cq, false), 0);
+	assert_int_equal(rvcm_verbs_wake_arm(w.cq, false), 0);
 	assert_int_equal(rvcm_verbs_cq_open(w.dev, 1, &cq), -ENODEV);
 	assert_int_equal(rvcm_verbs_pool_open(w.dev, &attr, &pool), -ENODEV);
 	assert_int_equal(rvcm_verbs_mr_reg(w.dev, &(struct rvcm_dev_mr_attr) { .length = 1 }, &mr),

@@ -7,16 +7,8 @@
  *
  * Whose a completion is says qp_num: of the attached ones, by a hash of our own; else of those that
  * control has yet, where it is parked; else nobody's, and only its receive is used again.
- *
- * Sleeping. fd is an epoll set of the completion channel and of an eventfd for what the device does
- * not know of. An event of the channel stays there, and keeps fd readable, until the next arm takes
- * it; the device is asked for another only then. Events are acknowledged in the end, all at once.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "dev/verbs/data_impl.h"
@@ -35,33 +27,6 @@ static bool cq_number_eq(const struct rvcm_hash_node *node, const void *key)
 		rvcm_container_of((struct rvcm_hash_node *)node, struct rvcm_verbs_qp, in_cq);
 
 	return qp->number == *(const uint32_t *)key;
-}
-
-static int cq_watch(struct rvcm_verbs_cq *cq, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
-}
-
-static int cq_open_fds(struct rvcm_verbs_cq *cq)
-{
-	int flags, rc;
-
-	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
-	cq->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (cq->epfd < 0 || cq->kick_fd < 0)
-		return -errno;
-	rc = cq_watch(cq, cq->kick_fd);
-	if (rc)
-		return rc;
-	cq->channel = ibv_create_comp_channel(rvcm_verbs_dev_of(cq->base.dev)->ctx);
-	if (!cq->channel)
-		return errno ? -errno : -ENOMEM;
-	flags = fcntl(cq->channel->fd, F_GETFL);
-	if (flags < 0 || fcntl(cq->channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
-		return -errno;
-	return cq_watch(cq, cq->channel->fd);
 }
 
 static int cq_open_queue(struct rvcm_verbs_cq *cq, uint32_t depth)
@@ -89,19 +54,14 @@ void rvcm_verbs_cq_gone(struct rvcm_verbs_cq *cq)
 		(void)ibv_destroy_cq(cq->cq);
 	}
 	cq->cq = NULL;
-	if (cq->channel)
-		(void)ibv_destroy_comp_channel(cq->channel);
-	cq->channel = NULL;
+	rvcm_verbs_wake_gone(cq);
 	rvcm_lock_release(&cq->lock);
 }
 
 static void cq_free(struct rvcm_verbs_cq *cq)
 {
 	rvcm_verbs_cq_gone(cq);
-	if (cq->kick_fd >= 0)
-		close(cq->kick_fd);
-	if (cq->epfd >= 0)
-		close(cq->epfd);
+	rvcm_verbs_wake_close(cq);
 	rvcm_hash_fini(&cq->by_number);
 	rvcm_lock_fini(&cq->lock);
 	rvcm_mem_free(cq);
@@ -119,18 +79,15 @@ int rvcm_verbs_cq_open(struct rvcm_dev *base, uint32_t depth, struct rvcm_dev_cq
 	if (!cq)
 		return -ENOMEM;
 	cq->base.dev = base;
-	cq->epfd = -1;
-	cq->kick_fd = -1;
 	rvcm_list_init(&cq->ready);
 	rvcm_list_init(&cq->asked);
 	rvcm_list_init(&cq->stale);
 	rvcm_list_init(&cq->feeds);
 	rvcm_hash_init(&cq->by_number, cq_number_eq, 0);
 	rvcm_lock_init(&cq->lock, true);
-	atomic_init(&cq->kicked, false);
 	atomic_init(&cq->has_stale, false);
 	atomic_init(&cq->sends_max, 0);
-	rc = cq_open_fds(cq);
+	rc = rvcm_verbs_wake_open(cq);
 	if (!rc)
 		rc = cq_open_queue(cq, depth);
 	if (rc) {
@@ -181,23 +138,6 @@ void rvcm_verbs_cq_detach(struct rvcm_verbs_qp *qp)
 	rvcm_lock_release(&cq->lock);
 }
 
-/* -- telling the data side ------------------------------------------------------------------ */
-
-int rvcm_verbs_cq_fd(struct rvcm_dev_cq *base)
-{
-	return cq_of(base)->epfd;
-}
-
-void rvcm_verbs_cq_kick(struct rvcm_verbs_cq *cq)
-{
-	uint64_t one = 1;
-	ssize_t rc = write(cq->kick_fd, &one, sizeof(one));
-
-	(void)rc; /* it is full: readable already */
-	/* Last: who finds it set empties the eventfd. */
-	atomic_store_explicit(&cq->kicked, true, memory_order_release);
-}
-
 void rvcm_verbs_cq_ready(struct rvcm_verbs_qp *qp)
 {
 	struct rvcm_verbs_cq *cq = qp->cq;
@@ -206,34 +146,7 @@ void rvcm_verbs_cq_ready(struct rvcm_verbs_qp *qp)
 		return;
 	rvcm_list_add_tail(&cq->ready, &qp->ready_node);
 	if (cq->armed)
-		rvcm_verbs_cq_kick(cq);
-}
-
-static struct rvcm_verbs_qp *cq_pop_asked(struct rvcm_verbs_cq *cq)
-{
-	struct rvcm_list *node;
-
-	rvcm_lock_acquire(&cq->lock);
-	node = rvcm_list_pop(&cq->asked);
-	rvcm_lock_release(&cq->lock);
-	return node ? rvcm_list_entry(node, struct rvcm_verbs_qp, asked_node) : NULL;
-}
-
-/* Those that are asked are attached: what detaches them is this side. */
-static __attribute__((noinline)) void cq_take_kick(struct rvcm_verbs_cq *cq)
-{
-	struct rvcm_verbs_dev *dev = rvcm_verbs_dev_of(cq->base.dev);
-	struct rvcm_verbs_qp *qp;
-	uint64_t count;
-	ssize_t rc = read(cq->kick_fd, &count, sizeof(count));
-
-	(void)rc;
-	/* Cleared after the eventfd and before looking: a kick from now on sets both again. */
-	atomic_exchange_explicit(&cq->kicked, false, memory_order_acq_rel);
-	while ((qp = cq_pop_asked(cq)))
-		rvcm_verbs_sq_attend(qp);
-	if (atomic_load_explicit(&dev->gone, memory_order_acquire))
-		rvcm_verbs_reclaim(dev);
+		rvcm_verbs_wake_kick(cq);
 }
 
 /* -- what the device completed -------------------------------------------------------------- */
@@ -505,7 +418,7 @@ int rvcm_verbs_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 	int got = 0;
 
 	if (RVCM_VERBS_UNLIKELY(atomic_load_explicit(&cq->kicked, memory_order_relaxed)))
-		cq_take_kick(cq);
+		rvcm_verbs_wake_take(cq);
 	if (RVCM_VERBS_UNLIKELY(!rvcm_list_empty(&cq->ready)))
 		got = cq_poll_ready(cq, wc, n);
 	if (got < n && RVCM_VERBS_LIKELY(cq->cq != NULL))
@@ -513,41 +426,4 @@ int rvcm_verbs_cq_poll(struct rvcm_dev_cq *base, struct rvcm_dev_wc *wc, int n)
 	if (got)
 		cq->armed = false;
 	return got;
-}
-
-/* -- sleeping ------------------------------------------------------------------------------- */
-
-/* Take the events that came: what was asked for is used up. */
-static void cq_take_events(struct rvcm_verbs_cq *cq)
-{
-	struct ibv_cq *which;
-	void *ctx;
-
-	while (ibv_get_cq_event(cq->channel, &which, &ctx) == 0) {
-		cq->unacked++;
-		cq->notified_all = false;
-		cq->notified_some = false;
-	}
-}
-
-int rvcm_verbs_cq_arm(struct rvcm_dev_cq *base, bool solicited_only)
-{
-	struct rvcm_verbs_cq *cq = cq_of(base);
-	int rc;
-
-	if (rvcm_verbs_dev_of(base->dev)->wakes_all)
-		solicited_only = false;
-	cq->armed = true;
-	/* Gone: only what control has to say can wake. */
-	if (!cq->cq)
-		return 0;
-	cq_take_events(cq);
-	if (cq->notified_all || (cq->notified_some && solicited_only))
-		return 0;
-	rc = ibv_req_notify_cq(cq->cq, solicited_only);
-	if (rc)
-		return rc < 0 ? rc : -rc;
-	cq->notified_all = !solicited_only;
-	cq->notified_some = true;
-	return 0;
 }

@@ -149,6 +149,14 @@ void rvcm_verbs_cq_ready(struct rvcm_verbs_qp *qp);
 /* Give back what the device has of it; data. */
 void rvcm_verbs_cq_gone(struct rvcm_verbs_cq *cq);
 
+/* wake.c. What was opened is closed after a failure, too. */
+int rvcm_verbs_wake_open(struct rvcm_verbs_cq *cq);
+void rvcm_verbs_wake_close(struct rvcm_verbs_cq *cq);
+/* Give back what the device has of it, after its queue; under cq's lock. */
+void rvcm_verbs_wake_gone(struct rvcm_verbs_cq *cq);
+/* It was kicked: see to what was asked. */
+void rvcm_verbs_wake_take(struct rvcm_verbs_cq *cq);
+
 /*
  * room.c: for what a QP may have outstanding, and its share of its pool or shared queue. Control.
  * -ENOSPC: the completion queue cannot hold the receives. size: what to make one of that is to have

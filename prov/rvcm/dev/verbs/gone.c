@@ -19,7 +19,7 @@ static void gone_kick(struct rvcm_verbs_dev *dev)
 
 	rvcm_lock_acquire(&dev->lock);
 	rvcm_list_for_each (node, &dev->cqs)
-		rvcm_verbs_cq_kick(rvcm_list_entry(node, struct rvcm_verbs_cq, node));
+		rvcm_verbs_wake_kick(rvcm_list_entry(node, struct rvcm_verbs_cq, node));
 	rvcm_lock_release(&dev->lock);
 }
 

@@ -351,7 +351,7 @@ void rvcm_verbs_sq_ask(struct rvcm_verbs_qp *qp)
 	if (rvcm_list_empty(&qp->asked_node))
 		rvcm_list_add_tail(&cq->asked, &qp->asked_node);
 	rvcm_lock_release(&cq->lock);
-	rvcm_verbs_cq_kick(cq);
+	rvcm_verbs_wake_kick(cq);
 }
 
 /* A WRITE of no bytes: no key is looked at (IBTA volume 1, C9-88; RFC 5040, section 5.2). */

@@ -469,11 +469,13 @@ void rvcm_verbs_mr_dereg(struct rvcm_dev_mr *mr);
 int rvcm_verbs_cq_open(struct rvcm_dev *dev, uint32_t depth, struct rvcm_dev_cq **cq);
 void rvcm_verbs_cq_close(struct rvcm_dev_cq *cq);
 int rvcm_verbs_cq_poll(struct rvcm_dev_cq *cq, struct rvcm_dev_wc *wc, int n);
-int rvcm_verbs_cq_arm(struct rvcm_dev_cq *cq, bool solicited_only);
-int rvcm_verbs_cq_fd(struct rvcm_dev_cq *cq);
+
+/* wake.c */
+int rvcm_verbs_wake_arm(struct rvcm_dev_cq *cq, bool solicited_only);
+int rvcm_verbs_wake_fd(struct rvcm_dev_cq *cq);
 /* Have cq_fd readable and the next poll look at what was asked, or at a device that is gone. Any
    thread. */
-void rvcm_verbs_cq_kick(struct rvcm_verbs_cq *cq);
+void rvcm_verbs_wake_kick(struct rvcm_verbs_cq *cq);
 
 /* pool.c */
 int rvcm_verbs_pool_open(struct rvcm_dev *dev, const struct rvcm_dev_pool_attr *attr,
