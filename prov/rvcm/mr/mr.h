@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/reach.h"
 #include "base/stat.h"
 #include "dev/dev.h"
 
@@ -98,13 +99,7 @@ int rvcm_mr_get(struct rvcm_mr_domain *domain, void *addr, size_t length, uint32
  */
 int rvcm_mr_dev(struct rvcm_mr *mr, uint32_t dev, struct rvcm_dev_mr **dev_mr);
 
-/*
- * Can these bytes, length of them and not none, be read by ourselves, or written? The pages are
- * there afterwards. True too where the kernel cannot tell (before Linux 5.14).
- */
-bool rvcm_reach(void *addr, size_t length, bool write);
-
-/* The same if there is one already, else NULL. */
+/* That registration, if it has been made; else NULL. */
 struct rvcm_dev_mr *rvcm_mr_made(struct rvcm_mr *mr, uint32_t dev);
 
 /* One more reference to it. */
