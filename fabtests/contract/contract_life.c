@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void attributes_make_sense(struct contract *c)
 {
@@ -70,6 +72,35 @@ static void empty_memory_can_be_registered(struct contract *c)
 	struct rvcm_dev_mr *mr = contract_mr(c, 0, &byte, 0, RVCM_DEV_ACCESS_REMOTE_READ);
 
 	assert_int_equal(mr->length, 0);
+}
+
+static int reg(struct contract *c, uint8_t *addr, size_t length, uint32_t access)
+{
+	struct rvcm_dev_mr_attr attr = { .addr = addr, .length = length, .access = access };
+	struct rvcm_dev_mr *mr;
+	int rc = c->side[0].ops->mr_reg(c->side[0].dev, &attr, &mr);
+
+	if (!rc)
+		c->side[0].ops->mr_dereg(mr);
+	return rc;
+}
+
+/* Where nothing would be pinned, too: who uses it gets an error, and not a signal. */
+static void memory_that_is_not_there_is_refused(struct contract *c)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 4 * page;
+	uint8_t *p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(reg(c, p, bytes, RVCM_DEV_ACCESS_REMOTE_READ), 0);
+	assert_int_equal(reg(c, p, bytes, RVCM_DEV_ACCESS_LOCAL_WRITE), -EFAULT);
+	assert_int_equal(mprotect(p, bytes - page, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(reg(c, p, bytes - page, RVCM_DEV_ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(reg(c, p, bytes, RVCM_DEV_ACCESS_LOCAL_WRITE), -EFAULT);
+	assert_int_equal(munmap(p + page, page), 0);
+	assert_int_equal(reg(c, p, bytes, RVCM_DEV_ACCESS_REMOTE_READ), -EFAULT);
+	assert_int_equal(munmap(p, bytes), 0);
+	assert_int_equal(reg(c, p, bytes, RVCM_DEV_ACCESS_REMOTE_READ), -EFAULT);
 }
 
 static void keys_differ(struct contract *c)
@@ -174,6 +205,7 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(objects_open_and_close_unused),
 	CONTRACT_TEST(queue_sizes_are_clamped_not_refused),
 	CONTRACT_TEST(empty_memory_can_be_registered),
+	CONTRACT_TEST_REAL(memory_that_is_not_there_is_refused),
 	CONTRACT_TEST(keys_differ),
 	CONTRACT_TEST(a_key_is_not_reused_at_once),
 	CONTRACT_TEST(many_objects_come_and_go),

@@ -236,6 +236,58 @@ static void the_monitor_comes_and_goes_with_domains(void **state)
 	assert_int_equal(threads(), 0);
 }
 
+/* -- what is not there ---------------------------------------------------------------------- */
+
+static void expect_error(struct conf_pair *pair, struct fid_cq *cq, const void *context, int err)
+{
+	struct fi_cq_err_entry entry;
+
+	conf_wait_error(pair, cq, &entry);
+	assert_ptr_equal(entry.op_context, context);
+	assert_int_equal(entry.err, err);
+}
+
+/* The receive fails, and whoever sent is told; the connection carries on. */
+static void who_receives_into_what_may_only_be_read(void **state)
+{
+	uint8_t *out = map(), *in = map(), *fixed = map();
+	struct fi_context2 sent, received;
+	struct conf_pair pair;
+
+	(void)state;
+	assert_int_equal(mprotect(fixed, BYTES, PROT_READ), 0);
+	conf_pair_open(&pair, &plain);
+	exchange(&pair, out, in);
+	CONF_RETRY(&pair, fi_trecv(pair.b.ep, fixed, BYTES, NULL, FI_ADDR_UNSPEC, 1, 0, &received));
+	CONF_RETRY(&pair, fi_tsend(pair.a.ep, out, BYTES, NULL, pair.to_b, 1, &sent));
+	expect_error(&pair, pair.b.rxcq, &received, FI_EFAULT);
+	expect_error(&pair, pair.a.txcq, &sent, FI_EREMOTEIO);
+	exchange(&pair, out, in);
+	conf_pair_close(&pair);
+	munmap(fixed, BYTES);
+	munmap(out, BYTES);
+	munmap(in, BYTES);
+}
+
+static void who_sends_what_may_not_be_read(void **state)
+{
+	uint8_t *out = map(), *in = map(), *none = map();
+	struct fi_context2 sent;
+	struct conf_pair pair;
+
+	(void)state;
+	assert_int_equal(mprotect(none, BYTES, PROT_NONE), 0);
+	conf_pair_open(&pair, &plain);
+	exchange(&pair, out, in);
+	CONF_RETRY(&pair, fi_tsend(pair.a.ep, none, BYTES, NULL, pair.to_b, 1, &sent));
+	expect_error(&pair, pair.a.txcq, &sent, FI_EFAULT);
+	exchange(&pair, out, in);
+	conf_pair_close(&pair);
+	munmap(none, BYTES);
+	munmap(out, BYTES);
+	munmap(in, BYTES);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -261,6 +313,8 @@ int main(void)
 		cmocka_unit_test(what_has_gone_is_let_go_by_itself),
 		cmocka_unit_test(it_can_be_switched_off),
 		cmocka_unit_test(the_monitor_comes_and_goes_with_domains),
+		cmocka_unit_test(who_receives_into_what_may_only_be_read),
+		cmocka_unit_test(who_sends_what_may_not_be_read),
 	};
 
 	conf_provider();

@@ -4,8 +4,11 @@
 #include "unit/unit.h"
 #include "unit/soft_peer.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define BIG 150000u
 
@@ -156,6 +159,57 @@ static void a_terminate_names_its_read(void **state)
 	soft_peer_close(&p);
 }
 
+/* In the middle, which is not looked at when it is registered: the kernel finds it when it copies.
+ */
+static void a_place_that_may_only_be_read(void **state)
+{
+	enum {
+		BYTES = 60000, /* of the frame, and its buffer's pages are 4 KiB, or larger and two
+				*/
+		BEGIN = 100
+	};
+	static uint8_t out[BYTES], fpdu[BYTES + 64];
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 16 * page;
+	uint8_t *sink =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_READ_RESP, .last = true };
+	static struct soft_peer_frame frame;
+	struct rvcm_soft_wire_read_req req;
+	struct rvcm_dev_mr *mr;
+	struct soft_peer p;
+	struct rvcm_dev_wc wc;
+	uint16_t term;
+	size_t n;
+
+	(void)state;
+	assert_ptr_not_equal(sink, MAP_FAILED);
+	assert_int_equal(mprotect(sink + page, page, PROT_READ), 0);
+	soft_peer_fill(out, BYTES, 3);
+	soft_peer_open(&p, NULL);
+	soft_peer_up(&p, &pooled);
+	mr = soft_peer_reg(&p, sink, BYTES, RVCM_DEV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(soft_peer_post(&p, RVCM_DEV_OP_READ, 7, sink, BYTES, mr, 0), 0);
+	soft_peer_take(&p, &frame);
+	assert_true(rvcm_soft_wire_read_req_decode(frame.payload, frame.bytes, &req, &term) > 0);
+	hdr.stag = req.sink_stag;
+	hdr.to = req.sink_to;
+	n = soft_peer_fpdu(&p, &hdr, out, BYTES, fpdu);
+	soft_peer_write(&p, fpdu, BEGIN);
+	for (int i = 0; i < 10000 && sink[0] != out[0]; i++)
+		soft_peer_pump(&p);
+	assert_int_equal(sink[0], out[0]); /* it goes to its place from here on */
+	soft_peer_write(&p, fpdu + BEGIN, n - BEGIN);
+	wc = soft_peer_wc(&p);
+	assert_int_equal(wc.wr_id, 7);
+	assert_int_equal(wc.status, RVCM_STATUS_FLUSHED);
+	assert_int_equal(soft_peer_event(&p, RVCM_DEV_EVENT_DISCONNECTED)->status,
+			 RVCM_STATUS_LOCAL_PROTECTION);
+	assert_int_equal(p.event.err, EFAULT);
+	p.ops->mr_dereg(mr);
+	soft_peer_close(&p);
+	munmap(sink, size);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +217,7 @@ int main(void)
 		cmocka_unit_test(reads_may_follow_their_responses),
 		cmocka_unit_test(reads_keep_to_the_peers_limit),
 		cmocka_unit_test(a_terminate_names_its_read),
+		cmocka_unit_test(a_place_that_may_only_be_read),
 	};
 
 	return cmocka_run_group_tests_name("soft_read", tests, NULL, NULL);

@@ -378,7 +378,10 @@ struct rvcm_dev_ops {
 	int (*reject)(struct rvcm_dev_req *req, const void *private_data, size_t private_bytes);
 	int (*disconnect)(struct rvcm_dev_qp *qp);
 
-	/* Memory (data if the device is mr_free; if not, any thread at any time). */
+	/*
+	 * Memory (data if the device is mr_free; if not, any thread at any time). -EFAULT: it is
+	 * not there, or not for this access; where nothing is pinned that is seen of its ends.
+	 */
 	int (*mr_reg)(struct rvcm_dev *dev, const struct rvcm_dev_mr_attr *attr,
 		      struct rvcm_dev_mr **mr);
 	void (*mr_dereg)(struct rvcm_dev_mr *mr);

@@ -94,6 +94,14 @@ enum rvcm_soft_complaint {
 	RVCM_SOFT_COMPLAINTS,
 };
 
+/* Memory that was there when it was registered; in units of 4 KiB. */
+struct rvcm_soft_seen {
+	uintptr_t first, last; /* first 0: none */
+	bool written;          /* it could be */
+};
+
+#define RVCM_SOFT_SEEN 256u
+
 struct rvcm_soft_dev {
 	struct rvcm_dev base;
 	struct rvcm_soft_tunables tun;
@@ -121,6 +129,7 @@ struct rvcm_soft_dev {
 	struct rvcm_soft_bufs bufs;
 	struct rvcm_soft_key_table keys;
 	uint64_t key_drops; /* keys dropped so far: what was checked before must be checked again */
+	struct rvcm_soft_seen seen[RVCM_SOFT_SEEN]; /* by first */
 };
 
 static inline struct rvcm_soft_dev *rvcm_soft_dev_of(struct rvcm_dev *dev)

@@ -1,9 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registered memory. A region has one key for both uses; nothing is pinned: the kernel copies. */
+/*
+ * Registered memory. A region has one key for both uses; nothing is pinned: the kernel copies, and
+ * we. So what a NIC finds when it pins is looked for here, as far as that costs next to nothing: at
+ * the ends, and not again where it was there before. Whoever takes it away in between gets a
+ * signal.
+ */
 #include <errno.h>
 
 #include "base/mem.h"
+#include "base/reach.h"
 #include "dev/soft/soft_impl.h"
+
+#define MR_WRITES \
+	(RVCM_DEV_ACCESS_LOCAL_WRITE | RVCM_DEV_ACCESS_REMOTE_WRITE | RVCM_DEV_ACCESS_REMOTE_ATOMIC)
+
+static bool mr_is_there(struct rvcm_soft_dev *dev, const struct rvcm_dev_mr_attr *attr)
+{
+	uintptr_t addr = (uintptr_t)attr->addr;
+	struct rvcm_soft_seen now = {
+		.first = addr >> 12,
+		.last = (addr + attr->length - 1) >> 12,
+		.written = attr->access & MR_WRITES,
+	};
+	struct rvcm_soft_seen *seen = &dev->seen[now.first % RVCM_SOFT_SEEN];
+
+	if (seen->first == now.first && now.first && seen->last >= now.last &&
+	    seen->written >= now.written)
+		return true;
+	if (!rvcm_reach_ends(attr->addr, attr->length, now.written))
+		return false;
+	*seen = now;
+	return true;
+}
 
 int rvcm_soft_mr_reg(struct rvcm_dev *base, const struct rvcm_dev_mr_attr *attr,
 		     struct rvcm_dev_mr **out)
@@ -15,6 +43,8 @@ int rvcm_soft_mr_reg(struct rvcm_dev *base, const struct rvcm_dev_mr_attr *attr,
 
 	if (attr->kind != RVCM_DEV_MEM_HOST)
 		return -EOPNOTSUPP;
+	if (attr->length && !mr_is_there(dev, attr))
+		return -EFAULT;
 	mr = rvcm_mem_zalloc(sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;

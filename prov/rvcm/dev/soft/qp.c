@@ -292,6 +292,8 @@ static void qp_flush_receives(struct rvcm_soft_qp *qp, enum rvcm_status status)
 
 enum rvcm_status rvcm_soft_qp_lost_status(int err)
 {
+	if (err == EFAULT)
+		return RVCM_STATUS_LOCAL_PROTECTION;
 	return err == ETIMEDOUT ? RVCM_STATUS_RETRY_EXCEEDED : RVCM_STATUS_CONNECTION_LOST;
 }
 
