@@ -238,6 +238,16 @@ struct rvcm_shake liar_shake(const struct liar *liar, enum rvcm_wire_role role)
 	return shake;
 }
 
+struct rvcm_wire_handshake liar_stranger(const struct liar *liar)
+{
+	static const uint8_t other_key[RVCM_CONN_KEY_BYTES] = "another job's";
+	struct rvcm_shake shake = liar_shake(liar, RVCM_WIRE_REQUEST);
+	struct rvcm_wire_handshake request;
+
+	rvcm_shake_encode(&shake, other_key, NULL, &request);
+	return request;
+}
+
 void liar_request(struct liar *liar, const struct rvcm_wire_handshake *request)
 {
 	liar->request = *request;

@@ -74,6 +74,8 @@ void liar_close(struct liar *liar);
 /* What an honest peer would put into a handshake. */
 struct rvcm_shake liar_shake(const struct liar *liar, enum rvcm_wire_role role);
 struct rvcm_wire_frame liar_frame(enum rvcm_wire_kind kind, uint32_t seq, uint32_t ack);
+/* A REQUEST as one of another job sends it. */
+struct rvcm_wire_handshake liar_stranger(const struct liar *liar);
 
 /* Send a request on a QP of its own, and let the answer come. */
 void liar_request(struct liar *liar, const struct rvcm_wire_handshake *request);

@@ -357,7 +357,6 @@ static void a_recorded_exchange(void **state)
 
 static void requests_that_are_refused(void **state)
 {
-	static const uint8_t other_key[RVCM_CONN_KEY_BYTES] = "another job's";
 	struct rvcm_wire_handshake request;
 	struct rvcm_shake shake;
 	struct victim victim;
@@ -366,13 +365,12 @@ static void requests_that_are_refused(void **state)
 	(void)state;
 	victim_open(&victim, 1);
 	liar_open(&liar, &victim);
-	shake = liar_shake(&liar, RVCM_WIRE_REQUEST);
-
-	rvcm_shake_encode(&shake, other_key, NULL, &request);
+	request = liar_stranger(&liar);
 	liar_request(&liar, &request);
 	assert_int_equal(liar.reason, RVCM_WIRE_REASON_KEY);
 	liar_hang_up(&liar);
 
+	shake = liar_shake(&liar, RVCM_WIRE_REQUEST);
 	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
 	request.version[0]++;
 	liar_request(&liar, &request);

@@ -13,6 +13,13 @@
 
 #define BOTH (DUO_FABRIC_0 | DUO_FABRIC_1)
 
+/* Both nodes have these devices, and what is said at warn level is kept. */
+static void open_warned(struct duo *w, struct test_warned *warned, uint32_t devices)
+{
+	test_warned_begin(warned);
+	duo_open_fabrics(w, devices, devices);
+}
+
 /* A message from one node's first endpoint to the other's, whose receive is posted. */
 static void carry_to(struct duo *w, int node, uint64_t within_ns)
 {
@@ -70,8 +77,7 @@ static void it_is_done_without(void **state)
 		struct test_warned warned;
 		struct duo w;
 
-		test_warned_begin(&warned);
-		duo_open_fabrics(&w, BOTH, BOTH);
+		open_warned(&w, &warned, BOTH);
 		carry(&w, SIM_S);
 		sim_dev_remove(w.nodes[i].devs[0]);
 		duo_pass(&w, 100 * SIM_MS);
@@ -91,8 +97,7 @@ static void receives_stay_posted(void **state)
 		struct test_warned warned;
 		struct duo w;
 
-		test_warned_begin(&warned);
-		duo_open_fabrics(&w, BOTH, BOTH);
+		open_warned(&w, &warned, BOTH);
 		carry(&w, SIM_S);
 		duo_receive(&w.nodes[0].ends[0]);
 		sim_dev_remove(w.nodes[0].devs[removed]);
@@ -113,8 +118,7 @@ static void what_is_left_is_tried_again(void **state)
 		uint64_t start;
 		struct duo w;
 
-		test_warned_begin(&warned);
-		duo_open_fabrics(&w, BOTH, BOTH);
+		open_warned(&w, &warned, BOTH);
 		sim_dev_remove(w.nodes[0].devs[removed]);
 		duo_pass(&w, SIM_MS);
 		sim_dev_refuse(w.nodes[1].devs[!removed], SIM_REFUSE_NOT_LISTENING, 3);
@@ -134,8 +138,7 @@ static void an_endpoint_that_is_opened_then_is_reached(void **state)
 	struct rvcm_addr name;
 
 	(void)state;
-	test_warned_begin(&warned);
-	duo_open_fabrics(&w, BOTH, BOTH);
+	open_warned(&w, &warned, BOTH);
 	sim_dev_remove(w.nodes[1].devs[0]);
 	duo_pass(&w, SIM_MS);
 	name = *rvcm_ep_name(w.nodes[1].ends[0].ep);
@@ -160,8 +163,7 @@ static void everything_ends(void **state)
 	struct duo w;
 
 	(void)state;
-	test_warned_begin(&warned);
-	duo_open_fabrics(&w, DUO_FABRIC_0, DUO_FABRIC_0);
+	open_warned(&w, &warned, DUO_FABRIC_0);
 	end = &w.nodes[0].ends[0];
 	carry(&w, SIM_S);
 	duo_receive(end);
@@ -185,8 +187,7 @@ static void nobody_was_connected(void **state)
 	struct duo w;
 
 	(void)state;
-	test_warned_begin(&warned);
-	duo_open_fabrics(&w, DUO_FABRIC_0, DUO_FABRIC_0);
+	open_warned(&w, &warned, DUO_FABRIC_0);
 	duo_know(&w.nodes[0].ends[0], 0);
 	duo_receive(&w.nodes[0].ends[0]);
 	sim_dev_remove(w.nodes[0].devs[0]);
@@ -203,8 +204,7 @@ static void who_is_connecting_fails(void **state)
 	struct duo w;
 
 	(void)state;
-	test_warned_begin(&warned);
-	duo_open_fabrics(&w, DUO_FABRIC_0, DUO_FABRIC_0);
+	open_warned(&w, &warned, DUO_FABRIC_0);
 	duo_know(&w.nodes[0].ends[0], 0);
 	sim_dev_refuse(w.nodes[1].devs[0], SIM_REFUSE_NOT_LISTENING, 3);
 	duo_deliver(&w, 0);
@@ -225,8 +225,7 @@ static void what_has_arrived_is_received(void **state)
 	struct duo w;
 
 	(void)state;
-	test_warned_begin(&warned);
-	duo_open_fabrics(&w, DUO_FABRIC_0, DUO_FABRIC_0);
+	open_warned(&w, &warned, DUO_FABRIC_0);
 	end = &w.nodes[0].ends[0];
 	duo_receive(end);
 	carry_to(&w, 0, SIM_S);
@@ -253,8 +252,7 @@ static void one_after_the_other(void **state)
 	struct duo w;
 
 	(void)state;
-	test_warned_begin(&warned);
-	duo_open_fabrics(&w, BOTH, BOTH);
+	open_warned(&w, &warned, BOTH);
 	carry(&w, SIM_S);
 	duo_receive(&w.nodes[0].ends[0]);
 	sim_dev_remove(w.nodes[0].devs[1]);
