@@ -17,6 +17,14 @@ static struct rvcm_dev_req *request(struct contract *c, struct contract_link *li
 	return contract_event(c, 1, &link->listener_ctx, RVCM_DEV_EVENT_CONNECT_REQUEST)->ev.req;
 }
 
+/* Side 0 calls, and side 1 has heard of it. */
+static struct rvcm_dev_req *call(struct contract *c, struct contract_link *link)
+{
+	contract_link_open(c, link, NULL);
+	connect_to(c, link, NULL, 0);
+	return request(c, link);
+}
+
 static void both_sides_get_established(struct contract *c)
 {
 	struct contract_link link;
@@ -208,9 +216,7 @@ static void request_answered_after_its_listener_closed(struct contract *c)
 	struct rvcm_dev_req *req;
 	struct contract_link link;
 
-	contract_link_open(c, &link, NULL);
-	connect_to(c, &link, NULL, 0);
-	req = request(c, &link);
+	req = call(c, &link);
 	contract_close(c, link.listener);
 	assert_int_equal(c->side[1].ops->accept(req, link.qp[1], NULL, 0), 0);
 	contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_ESTABLISHED);
@@ -291,32 +297,30 @@ static void the_opener_is_gone(struct contract *c, struct contract_link *link)
 	contract_quiet(c);
 }
 
+static void accept_too_late(struct contract *c, struct contract_link *link,
+			    struct rvcm_dev_req *req)
+{
+	contract_settle(c);
+	if (c->side[1].ops->accept(req, link->qp[1], NULL, 0) == 0)
+		the_opener_is_gone(c, link);
+}
+
 static void accept_after_the_opener_closed(struct contract *c)
 {
-	struct rvcm_dev_req *req;
 	struct contract_link link;
+	struct rvcm_dev_req *req = call(c, &link);
 
-	contract_link_open(c, &link, NULL);
-	connect_to(c, &link, NULL, 0);
-	req = request(c, &link);
 	contract_close(c, link.qp[0]);
-	contract_settle(c);
-	if (c->side[1].ops->accept(req, link.qp[1], NULL, 0) == 0)
-		the_opener_is_gone(c, &link);
+	accept_too_late(c, &link, req);
 }
 
 static void accept_after_the_opener_abandoned(struct contract *c)
 {
-	struct rvcm_dev_req *req;
 	struct contract_link link;
+	struct rvcm_dev_req *req = call(c, &link);
 
-	contract_link_open(c, &link, NULL);
-	connect_to(c, &link, NULL, 0);
-	req = request(c, &link);
 	assert_int_equal(c->side[0].ops->disconnect(link.qp[0]), 0);
-	contract_settle(c);
-	if (c->side[1].ops->accept(req, link.qp[1], NULL, 0) == 0)
-		the_opener_is_gone(c, &link);
+	accept_too_late(c, &link, req);
 }
 
 static void reject_after_the_opener_closed(struct contract *c)
@@ -324,9 +328,7 @@ static void reject_after_the_opener_closed(struct contract *c)
 	struct rvcm_dev_req *req;
 	struct contract_link link;
 
-	contract_link_open(c, &link, NULL);
-	connect_to(c, &link, NULL, 0);
-	req = request(c, &link);
+	req = call(c, &link);
 	contract_close(c, link.qp[0]);
 	contract_settle(c);
 	c->side[1].ops->reject(req, "late", 4);

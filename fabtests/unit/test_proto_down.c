@@ -268,17 +268,32 @@ static void what_has_arrived_stays(void **state)
 	works_again(w);
 }
 
-/* EAGER_OFF does not outlive the conn, in neither direction. */
-static void the_budget_begins_anew(void **state)
+/* What is held is beyond its budget with one message. */
+static struct world *open_small(void)
 {
 	struct world *w = world_new();
-	struct rvcm_ep_stats stats;
-	char out[256], in[256];
 
-	(void)state;
 	w->unexpected_bytes_max = 100;
 	world_open(w);
 	world_connect(w, 0, 1);
+	return w;
+}
+
+static uint64_t announced(struct world *w)
+{
+	struct rvcm_ep_stats stats;
+
+	rvcm_ep_stats(w->nodes[0].ep, &stats);
+	return stats.tx_rndv;
+}
+
+/* EAGER_OFF does not outlive the conn, in neither direction. */
+static void the_budget_begins_anew(void **state)
+{
+	struct world *w = open_small();
+	char out[256], in[256];
+
+	(void)state;
 	memset(out, 0, sizeof(out));
 	assert_int_equal(world_send(w, 0, 1, out, 256, 1, TAGGED, NULL), 0);
 	world_run(w);
@@ -287,8 +302,7 @@ static void the_budget_begins_anew(void **state)
 	world_expect(w, 1, CTX(1), OK, 256);
 	assert_int_equal(world_send(w, 0, 1, out, 256, 1, TAGGED, NULL), 0);
 	world_run(w);
-	rvcm_ep_stats(w->nodes[0].ep, &stats);
-	assert_int_equal(stats.tx_rndv, 0);
+	assert_int_equal(announced(w), 0);
 	assert_int_equal(world_recv(w, 1, in, 256, ANY, 1, 0, CTX(1)), 0);
 	world_expect(w, 1, CTX(1), OK, 256);
 	works_again(w);
@@ -297,27 +311,21 @@ static void the_budget_begins_anew(void **state)
 /* What is held still counts: the fresh conn hears of it when the next message is held. */
 static void the_budget_is_told_again(void **state)
 {
-	struct world *w = world_new();
-	struct rvcm_ep_stats stats;
+	struct world *w = open_small();
 	char out[256], in[256];
 
 	(void)state;
-	w->unexpected_bytes_max = 100;
-	world_open(w);
-	world_connect(w, 0, 1);
 	memset(out, 0, sizeof(out));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(world_send(w, 0, 1, out, 256, 1, TAGGED, NULL), 0);
 		world_run(w);
-		rvcm_ep_stats(w->nodes[0].ep, &stats);
-		assert_int_equal(stats.tx_rndv, 0);
+		assert_int_equal(announced(w), 0);
 		if (i == 0)
 			cut(w);
 	}
 	assert_int_equal(world_send(w, 0, 1, out, 256, 1, TAGGED, NULL), 0);
 	world_run(w);
-	rvcm_ep_stats(w->nodes[0].ep, &stats);
-	assert_int_equal(stats.tx_rndv, 1);
+	assert_int_equal(announced(w), 1);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(world_recv(w, 1, in, 256, ANY, 1, 0, CTX(1)), 0);
 		world_run(w);

@@ -25,6 +25,29 @@ static void close_qp(struct cm_world *w, struct rvcm_verbs_qp *qp)
 		w->qp = NULL;
 }
 
+/* It and its queue are closed; who makes the call has the context still. */
+static void leave_to_caller(struct cm_world *w, struct rvcm_verbs_qp *qp)
+{
+	close_qp(w, qp);
+	w->dev->ops->cq_close(w->cq);
+	w->cq = NULL;
+	assert_int_equal(fake_cm.contexts, 1);
+}
+
+static void remove_device(struct cm_world *w)
+{
+	cm_world_inject_for(w, rvcm_verbs_dev_of(w->dev)->anchor, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+}
+
+/* What the kernel waits for. */
+static void close_removed(struct cm_world *w)
+{
+	assert_int_equal(fake_cm.contexts, 0);
+	w->dev->ops->listener_close(w->listener);
+	w->dev->ops->close(w->dev);
+	fake_cm_close();
+}
+
 /* Its id goes when the call is over, and not before: fake_cm sees to that. */
 static void let_go(struct cm_world *w, int err)
 {
@@ -154,40 +177,26 @@ static void the_device_is_removed_meanwhile(void **state)
 
 	(void)state;
 	qp = begin(&w, NULL);
-	cm_world_inject_for(&w, rvcm_verbs_dev_of(w.dev)->anchor, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	remove_device(&w);
 	assert_int_equal(w.n_reports, 2);
-	close_qp(&w, qp);
-	w.dev->ops->cq_close(w.cq);
-	w.cq = NULL;
-	assert_int_equal(fake_cm.contexts, 1);
+	leave_to_caller(&w, qp);
 	let_go(&w, ENODEV);
-	assert_int_equal(fake_cm.contexts, 0); /* what the kernel waits for */
-	w.dev->ops->listener_close(w.listener);
-	w.dev->ops->close(w.dev);
-	fake_cm_close();
+	close_removed(&w);
 }
 
 static void the_device_is_removed_and_the_peer_answers(void **state)
 {
-	struct rvcm_verbs_qp *qp;
 	struct rdma_cm_id *id;
 	struct cm_world w;
 
 	(void)state;
-	qp = begin(&w, NULL);
-	id = qp->id;
+	id = begin(&w, NULL)->id;
 	fake_cm_let_go(0);
 	cm_world_await_call(&w);
-	cm_world_inject_for(&w, rvcm_verbs_dev_of(w.dev)->anchor, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
-	close_qp(&w, qp);
-	w.dev->ops->cq_close(w.cq);
-	w.cq = NULL;
-	assert_int_equal(fake_cm.contexts, 1);
+	remove_device(&w);
+	leave_to_caller(&w, w.qp);
 	cm_world_inject_for(&w, id, RDMA_CM_EVENT_CONNECT_ERROR, -ETIMEDOUT);
-	assert_int_equal(fake_cm.contexts, 0);
-	w.dev->ops->listener_close(w.listener);
-	w.dev->ops->close(w.dev);
-	fake_cm_close();
+	close_removed(&w);
 }
 
 /* All threads are busy. */
