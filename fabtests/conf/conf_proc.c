@@ -91,9 +91,7 @@ static void two_processes_exchange(void **state)
 	fi_addr_t peer;
 
 	(void)state;
-	conf_other_start(&other, NULL, "exchange");
-	conf_open(&node, &plain);
-	peer = conf_meet(&node, other.to, other.from);
+	peer = conf_other_meet(&other, NULL, "exchange", &node, &plain);
 	conf_exchange(&node, peer, 0, 20);
 	conf_close(&node);
 	conf_other_end(&other, 0);
@@ -146,9 +144,7 @@ static void a_killed_peer_is_reported(void **state)
 	int seen = 0;
 
 	(void)state;
-	conf_other_start(&other, NULL, "die");
-	conf_open(&node, &plain);
-	peer = conf_meet(&node, other.to, other.from);
+	peer = conf_other_meet(&other, NULL, "die", &node, &plain);
 	conf_exchange(&node, peer, 0, 1);
 	conf_get(other.from, &byte, 1);
 	CONF_TRY(&node, fi_trecv(node.ep, &in, 1, NULL, peer, 77, 0, &received));
@@ -312,27 +308,32 @@ static void an_error_entry_is_used_again(void **state)
 	close(fd);
 }
 
+static int exit_of(pid_t pid)
+{
+	int status;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
 /* system(3), popen(3), a child that does nothing: neither side notices. */
 static void forks_do_no_harm(void **state)
 {
 	struct conf_node node;
 	struct conf_other other;
 	fi_addr_t peer;
-	int status;
 	pid_t pid;
 
 	(void)state;
-	conf_other_start(&other, NULL, "exchange");
-	conf_open(&node, &plain);
-	peer = conf_meet(&node, other.to, other.from);
+	peer = conf_other_meet(&other, NULL, "exchange", &node, &plain);
 	conf_exchange(&node, peer, 0, 10);
 	assert_int_equal(system("true"), 0);
 	pid = fork();
-	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(3);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(WEXITSTATUS(status), 3);
+	assert_int_equal(exit_of(pid), 3);
 	conf_exchange(&node, peer, 10, 20);
 	conf_close(&node);
 	conf_other_end(&other, 0);
@@ -344,16 +345,12 @@ static void a_child_may_start_anew(void **state)
 	struct conf_node node;
 	struct conf_other other;
 	fi_addr_t peer;
-	int status;
 	pid_t pid;
 
 	(void)state;
-	conf_other_start(&other, NULL, "exchange");
-	conf_open(&node, &plain);
-	peer = conf_meet(&node, other.to, other.from);
+	peer = conf_other_meet(&other, NULL, "exchange", &node, &plain);
 	conf_exchange(&node, peer, 0, 10);
 	pid = fork();
-	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct conf_pair pair;
 		struct fi_cq_tagged_entry entry;
@@ -369,9 +366,7 @@ static void a_child_may_start_anew(void **state)
 		conf_pair_close(&pair);
 		_exit(in == 'y' ? 5 : 6);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 5);
+	assert_int_equal(exit_of(pid), 5);
 	conf_exchange(&node, peer, 10, 20);
 	conf_close(&node);
 	conf_other_end(&other, 0);

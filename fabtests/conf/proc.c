@@ -118,6 +118,14 @@ fi_addr_t conf_meet(struct conf_node *node, int to, int from)
 	return conf_insert(node, &peer);
 }
 
+fi_addr_t conf_other_meet(struct conf_other *other, const char *netns, const char *role,
+			  struct conf_node *node, const struct conf_options *options)
+{
+	conf_other_start(other, netns, role);
+	conf_open(node, options);
+	return conf_meet(node, other->to, other->from);
+}
+
 void conf_drive(struct conf_node *node)
 {
 	ssize_t rc = fi_cq_read(node->txcq, NULL, 0);

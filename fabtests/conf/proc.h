@@ -28,6 +28,9 @@ struct conf_role {
  * its FI_RVCM_DEVICE and _IFACE.
  */
 void conf_other_start(struct conf_other *other, const char *netns, const char *role);
+/* Start it, open our node, and meet; returns the other's number. */
+fi_addr_t conf_other_meet(struct conf_other *other, const char *netns, const char *role,
+			  struct conf_node *node, const struct conf_options *options);
 /* It must have ended with this status of wait(2). */
 void conf_other_end(struct conf_other *other, int status);
 

@@ -33,9 +33,7 @@ void host_pair_open(struct host_pair *p, int number, const char *role,
 {
 	char name[64];
 
-	conf_other_start(&p->other, host_name(number, name), role);
-	conf_open(&p->node, options);
-	p->peer = conf_meet(&p->node, p->other.to, p->other.from);
+	p->peer = conf_other_meet(&p->other, host_name(number, name), role, &p->node, options);
 }
 
 void host_pair_close(struct host_pair *p, int status)

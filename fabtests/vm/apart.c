@@ -129,9 +129,7 @@ static void two_processes_exchange(void **state)
 	fi_addr_t peer;
 
 	(void)state;
-	conf_other_start(&other, NULL, "exchange");
-	conf_open(&node, &plain);
-	peer = conf_meet(&node, other.to, other.from);
+	peer = conf_other_meet(&other, NULL, "exchange", &node, &plain);
 	conf_exchange(&node, peer, 0, 5);
 	conf_close(&node);
 	conf_other_end(&other, 0);

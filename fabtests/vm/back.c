@@ -65,9 +65,7 @@ static void it_is_back(void **state)
 	int failed;
 
 	(void)state;
-	conf_other_start(&other, NULL, "peer");
-	conf_open(&node, &plain);
-	peer = conf_meet(&node, other.to, other.from);
+	peer = conf_other_meet(&other, NULL, "peer", &node, &plain);
 	begin(&l, &node, peer);
 	assert_int_equal(system(cut), 0);
 	end(&l, &node, "we");

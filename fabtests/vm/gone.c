@@ -113,9 +113,7 @@ static void every_operation_ends(void **state)
 	pid_t pid;
 
 	(void)state;
-	conf_other_start(&other, NULL, "peer");
-	conf_open(&node, &plain);
-	peer = conf_meet(&node, other.to, other.from);
+	peer = conf_other_meet(&other, NULL, "peer", &node, &plain);
 	conf_put(other.to, &least, sizeof(least));
 	begin(&l, &node, peer);
 	assert_true(l.done < LONGS_OPERATIONS);
