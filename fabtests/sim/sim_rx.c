@@ -43,6 +43,8 @@ static void answer(struct sim_packet *request, enum sim_packet_kind kind, enum r
 static void refuse(struct sim_qp *qp, struct sim_packet *packet, enum rvcm_status theirs,
 		   enum rvcm_status ours)
 {
+	bool broken = packet->wire->broken;
+
 	answer(packet, SIM_PACKET_NAK, theirs, NULL);
 	sim_wire_break(packet->wire, qp, ours);
 	/* The sender's device knows from the NAK; its own notice comes no sooner and says the same.
@@ -50,7 +52,11 @@ static void refuse(struct sim_qp *qp, struct sim_packet *packet, enum rvcm_statu
 	if (packet->wire->end[!packet->to])
 		sim_qp_notice_after(packet->wire->end[!packet->to],
 				    2 * dev_of(qp)->net->conf.delay_ns_max, theirs);
-	packet->wire->cut_at[!packet->to] = SIM_NEVER;
+	/* It arrives, unless something before it was cut off. */
+	if (!broken)
+		packet->wire->cut_at[!packet->to] = SIM_NEVER;
+	/* Nothing behind it is looked at (IBTA volume 1, 9.9.3; RFC 5040, 7.2). */
+	packet->wire->cut_at[packet->to] = 0;
 }
 
 /* -- no receive ------------------------------------------------------------------------------ */
@@ -66,7 +72,6 @@ static void rnr_expired(struct sim_net *net, struct sim_event *event)
 		return;
 	}
 	refuse(qp, packet, RVCM_STATUS_RNR_EXCEEDED, RVCM_STATUS_NO_RECEIVE);
-	wire->cut_at[packet->to] = 0;
 }
 
 static void wait_in(struct sim_qp **list, struct sim_qp *qp)
