@@ -20,10 +20,29 @@ static void check_rts(const struct rvcm_parse *msg, const uint8_t *end)
 {
 	require(msg->op_id != 0);
 	require(msg->n_rails <= RVCM_CONN_DEVS_MAX);
-	require((const uint8_t *)(msg->rails + msg->n_rails) == end);
+	require((const uint8_t *)(msg->rails + msg->n_rails) + msg->early == end);
+	require(msg->early <= msg->length);
+	require(!msg->n_rails || (!msg->early && !msg->writes));
 	for (uint32_t i = 0; i < msg->n_rails; i++) {
 		require(rvcm_le64_get(msg->rails[i].address) <= UINT64_MAX - msg->length);
 		require(rvcm_le16_get(msg->rails[i].rail) < RVCM_CONN_DEVS_MAX);
+	}
+}
+
+static void check_ask(const struct rvcm_parse *msg, const uint8_t *end)
+{
+	uint64_t rest = msg->length;
+
+	require(msg->op_id != 0 && msg->length != 0);
+	require(msg->n_places <= RVCM_MESSAGE_PLACES_MAX);
+	require((const uint8_t *)(msg->places + msg->n_places) == end);
+	for (uint32_t i = 0; i < msg->n_places; i++) {
+		uint64_t bytes = rvcm_le64_get(msg->places[i].bytes);
+
+		require(bytes && bytes <= rest);
+		require(rvcm_le64_get(msg->places[i].address) <= UINT64_MAX - bytes);
+		require(rvcm_le16_get(msg->places[i].rail) < RVCM_CONN_DEVS_MAX);
+		rest -= bytes;
 	}
 }
 
@@ -61,6 +80,9 @@ static void check_body(const struct rvcm_parse *msg, const uint8_t *end)
 		check_rts(msg, end);
 		break;
 	case RVCM_MESSAGE_ASK:
+		check_ask(msg, end);
+		break;
+	case RVCM_MESSAGE_WRITTEN:
 		require(msg->op_id != 0 && msg->length != 0);
 		break;
 	case RVCM_MESSAGE_FIN:
@@ -80,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_plain(data, size, &msg);
-	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_PIECE);
+	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_WRITTEN);
 	require((msg.flags & RVCM_MESSAGE_TAGGED) || msg.tag == 0);
 	require((msg.flags & RVCM_MESSAGE_CQ_DATA) || msg.data == 0);
 	check_body(&msg, data + size);

@@ -448,6 +448,7 @@ static void add_up(struct run *r)
 			world_ep_close(&r->w->eps[i]);
 	sums->tx_eager += r->w->tx_eager;
 	sums->tx_rndv += r->w->tx_rndv;
+	sums->tx_written += r->w->tx_written;
 	sums->tx_copied += r->w->tx_copied;
 	sums->rx_copied += r->w->rx_copied;
 	sums->rx_unexpected += r->w->rx_unexpected;

@@ -29,8 +29,8 @@ struct plan {
 
 /* What the plans that were run came to, to see that they are worth something. */
 struct plan_sums {
-	uint64_t tx_eager, tx_rndv, tx_copied, rx_copied, rx_unexpected, tx_lent, rx_placed,
-		completions, errors;
+	uint64_t tx_eager, tx_rndv, tx_written, tx_copied, rx_copied, rx_unexpected, tx_lent,
+		rx_placed, completions, errors;
 	uint64_t breaks, kills, closes, lulls, replays, garbled, late, shared;
 };
 

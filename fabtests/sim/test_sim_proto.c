@@ -29,6 +29,7 @@ static void every_byte_arrives_once_and_in_order(void **state)
 	seeds_each(12, run_clean);
 	assert_true(sums.tx_eager > 12 * 200);
 	assert_true(sums.tx_rndv > 12 * 40);
+	assert_true(sums.tx_written > 12 * 10);
 	assert_true(sums.rx_unexpected > 12 * 40);
 	assert_true(sums.tx_lent > 12 * 5);
 	assert_true(sums.rx_placed > 12 * 10);

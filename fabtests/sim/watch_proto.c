@@ -30,7 +30,9 @@ static size_t length_of(struct rvcm_list *list)
 
 static size_t cost(const struct rvcm_held *held)
 {
-	return held->kind == RVCM_HELD_EAGER ? sizeof(*held) + (size_t)held->length : 0;
+	if (held->kind == RVCM_HELD_EAGER)
+		return sizeof(*held) + (size_t)held->length;
+	return held->bytes ? sizeof(*held) + held->bytes : 0; /* of an RTS */
 }
 
 /* Held messages of one peer, or claimed ones (peer NULL). Returns what those of count cost. */
@@ -73,6 +75,21 @@ static void count_reading(struct rvcm_list *reading, struct census *census)
 	}
 }
 
+/* Operations whose memory the peer has been told of. */
+static size_t count_told(struct rvcm_peer *peer)
+{
+	struct rvcm_list *pos;
+	size_t n = 0;
+
+	rvcm_list_for_each (pos, &peer->announced)
+		n += rvcm_container_of(pos, struct rvcm_send, node)->told;
+	rvcm_list_for_each (pos, &peer->asked)
+		n += rvcm_container_of(pos, struct rvcm_send, node)->told;
+	rvcm_list_for_each (pos, &peer->filling)
+		n += rvcm_container_of(pos, struct rvcm_recv, node)->told;
+	return n;
+}
+
 static size_t count_posted(struct rvcm_list *posted, struct census *census)
 {
 	struct rvcm_list *pos;
@@ -102,6 +119,7 @@ static void count_peer(struct rvcm_peer *peer, struct census *census)
 	/* What is claimed counts against its peer until it is taken. */
 	bytes += count_held(&peer->ep->claimed, peer, &claimed);
 	assert_int_equal(bytes, peer->held_bytes);
+	assert_int_equal(count_told(peer), peer->exposures);
 	/* Whoever waits is queued for something. */
 	if (!peer->waiting && peer->path)
 		assert_true(rvcm_list_empty(&peer->queued) && rvcm_list_empty(&peer->fins) &&

@@ -66,6 +66,7 @@ static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, struct rvcm_add
 		conf.attr.caps ^= RVCM_DEV_CAP_HEAD | RVCM_DEV_CAP_FOREROOM;
 		conf.attr.mtu_bytes = 64; /* so that most may go bare */
 	}
+	conf.attr.pushes = seed / 31 % 2;
 	if (seed % 19 == 7)
 		conf.attr.pool_message_bytes = 640 + (size_t)(seed % 200);
 	return sim_dev_open(w->net, &conf);
@@ -303,6 +304,7 @@ static void add_stats(struct world *w, struct rvcm_ep *ep)
 
 	rvcm_ep_stats(ep, &stats);
 	w->tx_rndv += stats.tx_rndv;
+	w->tx_written += stats.tx_written;
 	w->tx_copied += stats.tx_copied;
 	w->rx_copied += stats.rx_copied;
 	w->tx_eager += stats.tx_eager;

@@ -119,7 +119,8 @@ struct world {
 	uint32_t receives_max;   /* per endpoint, while talking */
 	uint64_t turns;
 	uint64_t completions, errors;
-	uint64_t tx_rndv, tx_copied, rx_copied, tx_eager, rx_unexpected, tx_lent, rx_placed;
+	uint64_t tx_rndv, tx_written, tx_copied, rx_copied, tx_eager, rx_unexpected, tx_lent,
+		rx_placed;
 };
 
 static inline uint64_t world_below(struct world *w, uint64_t n)

@@ -105,8 +105,9 @@ static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 		check_message(ep, op, comp);
 	else if (fine)
 		assert_true(op->flags & RVCM_EP_COMPLETION);
-	/* A FIN tells that the receiver has it all; to ourselves there is none. */
-	if (fine && op->send && op->length > WORLD_LONE_MAX && op->to != ep->index)
+	/* A FIN tells that the receiver has it all; to ourselves there is none, nor of a write. */
+	if (fine && op->send && op->length > WORLD_LONE_MAX && op->to != ep->index &&
+	    (op->flags & RVCM_EP_DELIVERED || !ep->engine->devs[0]->attr.pushes))
 		world_check_received(ep->world, ep->index, op);
 	if (!fine && comp->status != RVCM_STATUS_CANCELED) {
 		if (!may_fail(ep, op, comp))

@@ -55,7 +55,7 @@ struct fake_conn *fake_conn_new(struct rvcm_carrier *carrier, uint16_t slot,
 	return conn;
 }
 
-void fake_conn_push(struct fake_conn *to, const void *data, size_t bytes, bool counted)
+static struct message *push(struct fake_conn *to, const void *data, size_t bytes, bool counted)
 {
 	struct message *msg = calloc(1, sizeof(*msg));
 
@@ -65,6 +65,32 @@ void fake_conn_push(struct fake_conn *to, const void *data, size_t bytes, bool c
 	msg->bytes = bytes;
 	msg->counted = counted;
 	rvcm_list_add_tail(&to->rx, &msg->node);
+	return msg;
+}
+
+void fake_conn_push(struct fake_conn *to, const void *data, size_t bytes, bool counted)
+{
+	push(to, data, bytes, counted);
+}
+
+void fake_conn_push_written(struct fake_conn *to, const void *data, size_t bytes,
+			    const struct rvcm_path_tail *write)
+{
+	struct message *msg = push(to, data, bytes, true);
+
+	msg->write = *write;
+	if (!write->bytes)
+		return;
+	msg->write.addr = malloc(write->bytes);
+	memcpy(msg->write.addr, write->addr, write->bytes);
+}
+
+static void message_free(struct message *msg)
+{
+	if (msg->write.bytes)
+		free(msg->write.addr);
+	free(msg->data);
+	free(msg);
 }
 
 void fake_conn_inject(struct rvcm_path *pub, const void *data, size_t bytes)
@@ -76,12 +102,8 @@ static void rx_drop(struct fake_conn *conn)
 {
 	struct rvcm_list *node;
 
-	while ((node = rvcm_list_pop(&conn->rx))) {
-		struct message *msg = rvcm_container_of(node, struct message, node);
-
-		free(msg->data);
-		free(msg);
-	}
+	while ((node = rvcm_list_pop(&conn->rx)))
+		message_free(rvcm_container_of(node, struct message, node));
 	conn->shown = conn->placed = false;
 }
 
@@ -238,6 +260,7 @@ static void join(struct fake_conn *conn, struct rvcm_carrier *to, uint16_t slot)
 	conn->pub.up = other->pub.up = true;
 	conn->pub.tails = other->pub.tails = true;
 	conn->pub.lead_bytes = other->pub.lead_bytes = conn->carrier->net->lead_bytes;
+	conn->pub.write_max = other->pub.write_max = conn->carrier->net->write_max;
 }
 
 static int connect(struct fake_conn *conn)
@@ -320,6 +343,11 @@ static int deliver(struct fake_conn *conn)
 		if (conn->shown && net->hold_rests)
 			return n;
 		rvcm_list_del(node);
+		if (msg->write.bytes && fake_net_write(net, &msg->write)) {
+			message_free(msg);
+			fake_conn_break(&conn->pub, RVCM_STATUS_REMOTE_ACCESS, "a bad key");
+			return n;
+		}
 		placed = conn->placed;
 		if (placed)
 			put_in_place(conn, msg);
@@ -332,11 +360,18 @@ static int deliver(struct fake_conn *conn)
 			attr->sink->placed(attr->sink_ctx, &conn->pub, msg->data, msg->bytes);
 		else
 			attr->sink->recv(attr->sink_ctx, &conn->pub, msg->data, msg->bytes);
-		free(msg->data);
-		free(msg);
+		message_free(msg);
 		n++;
 	}
 	return n;
+}
+
+/* The device is through with a write when it is done. */
+static bool is_sent(const struct fake_conn *conn, const struct rvcm_list *node)
+{
+	const struct tail *tail = rvcm_container_of(node, const struct tail, node);
+
+	return !tail->written || conn->accepted > tail->number;
 }
 
 static int give_back_tails(struct fake_conn *conn)
@@ -346,9 +381,10 @@ static int give_back_tails(struct fake_conn *conn)
 	int n = 0;
 
 	while (!carrier->net->hold_tails && !conn->down_due &&
-	       (node = rvcm_list_pop(&conn->tails))) {
+	       (node = rvcm_list_first(&conn->tails)) && is_sent(conn, node)) {
 		struct tail *tail = rvcm_container_of(node, struct tail, node);
 
+		rvcm_list_del(node);
 		carrier->attr.sink->sent(carrier->attr.sink_ctx, &conn->pub, tail->cookie);
 		free(tail);
 		n++;

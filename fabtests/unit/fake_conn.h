@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Carriers and conns for proto's tests, linked in place of conn/: several carriers in one process,
- * joined by a net. A message is delivered when the receiver's carrier progresses, a read is a
- * memcpy that checks key, bounds and rights. What goes wrong is up to the test.
+ * joined by a net. A message is delivered when the receiver's carrier progresses, and what was
+ * written before it just before it; a read or a write is a memcpy that checks key, bounds and
+ * rights. What goes wrong is up to the test.
  *
  * A carrier belongs to the net whose device it was opened with.
  */
@@ -28,6 +29,7 @@ struct fake_net {
 	bool hold_connects;         /* attempts stay pending */
 	bool hold_messages;         /* nothing is delivered */
 	bool hold_reads;            /* reads stay in flight */
+	size_t write_max;           /* of every path, from its connection on */
 	bool show_heads;            /* of messages twice as long as what is to be shown */
 	bool hold_rests;            /* of messages whose head was shown */
 	bool hold_tails;            /* nobody gets lent memory back */

@@ -46,7 +46,8 @@ struct fake_conn {
 
 struct message {
 	struct rvcm_list node;
-	bool counted; /* against the sender's credit */
+	bool counted;                /* against the sender's credit */
+	struct rvcm_path_tail write; /* is done just before; bytes 0 = none; addr is a copy */
 	size_t bytes;
 	uint8_t *data; /* exactly bytes, so that a sanitizer sees who reads on */
 };
@@ -54,6 +55,8 @@ struct message {
 struct tail {
 	struct rvcm_list node;
 	void *cookie;
+	uint32_t number; /* of its message */
+	bool written;
 };
 
 struct read {
@@ -71,8 +74,15 @@ struct fake_conn *fake_conn_new(struct rvcm_carrier *carrier, uint16_t slot,
 bool fake_conn_has_credit(const struct fake_conn *conn);
 /* One more message for to; counted: against its sender's credit. */
 void fake_conn_push(struct fake_conn *to, const void *data, size_t bytes, bool counted);
+/* The same behind that write. */
+void fake_conn_push_written(struct fake_conn *to, const void *data, size_t bytes,
+			    const struct rvcm_path_tail *write);
 
 /* What a device makes of a READ. */
 enum rvcm_status fake_net_read(struct fake_net *net, const struct rvcm_path_read *op);
+/* And of a WRITE. */
+enum rvcm_status fake_net_write(struct fake_net *net, const struct rvcm_path_tail *op);
+/* Is that memory registered, with one of these rights, or any (0)? */
+bool fake_net_inside(const struct rvcm_dev_mr *mr, uint64_t addr, size_t bytes, uint32_t access);
 
 #endif

@@ -72,30 +72,52 @@ void fake_net_fini(struct fake_net *net)
 	assert_int_equal(net->n_mrs, 0);
 }
 
-static bool inside(const struct rvcm_dev_mr *mr, uint64_t addr, size_t bytes, uint32_t access)
+bool fake_net_inside(const struct rvcm_dev_mr *mr, uint64_t addr, size_t bytes, uint32_t access)
 {
 	uint64_t base = (uintptr_t)mr->addr;
 
-	return addr >= base && addr + bytes <= base + mr->length && (mr->access & access);
+	return addr >= base && addr + bytes <= base + mr->length && (mr->access & access) == access;
+}
+
+/* What a peer names so; NULL: it may not. */
+static void *reach(struct fake_net *net, uint32_t rkey, uint64_t addr, size_t bytes,
+		   uint32_t access)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &net->mrs) {
+		struct fake_mr *mr = rvcm_container_of(pos, struct fake_mr, node);
+
+		if (mr->mr.rkey == rkey)
+			return fake_net_inside(&mr->mr, addr, bytes, access)
+				       ? (void *)(uintptr_t)addr
+				       : NULL;
+	}
+	return NULL;
 }
 
 enum rvcm_status fake_net_read(struct fake_net *net, const struct rvcm_path_read *op)
 {
-	struct rvcm_list *pos;
+	const void *from;
 
 	assert_true(op->bytes > 0);
-	assert_true(inside(op->mr, (uintptr_t)op->addr, op->bytes, RVCM_DEV_ACCESS_LOCAL_WRITE));
+	assert_true(fake_net_inside(op->mr, (uintptr_t)op->addr, op->bytes,
+				    RVCM_DEV_ACCESS_LOCAL_WRITE));
 	if (net->fail_read)
 		return net->fail_read;
-	rvcm_list_for_each (pos, &net->mrs) {
-		struct fake_mr *mr = rvcm_container_of(pos, struct fake_mr, node);
+	from = reach(net, op->rkey, op->raddr, op->bytes, RVCM_DEV_ACCESS_REMOTE_READ);
+	if (!from)
+		return RVCM_STATUS_REMOTE_ACCESS;
+	memcpy(op->addr, from, op->bytes);
+	return RVCM_STATUS_OK;
+}
 
-		if (mr->mr.rkey != op->rkey)
-			continue;
-		if (!inside(&mr->mr, op->raddr, op->bytes, RVCM_DEV_ACCESS_REMOTE_READ))
-			return RVCM_STATUS_REMOTE_ACCESS;
-		memcpy(op->addr, (const void *)(uintptr_t)op->raddr, op->bytes);
-		return RVCM_STATUS_OK;
-	}
-	return RVCM_STATUS_REMOTE_ACCESS;
+enum rvcm_status fake_net_write(struct fake_net *net, const struct rvcm_path_tail *op)
+{
+	void *to = reach(net, op->rkey, op->raddr, op->bytes, RVCM_DEV_ACCESS_REMOTE_WRITE);
+
+	if (!to)
+		return RVCM_STATUS_REMOTE_ACCESS;
+	memcpy(to, op->addr, op->bytes);
+	return RVCM_STATUS_OK;
 }

@@ -45,21 +45,27 @@ void *rvcm_path_reserve_head(struct rvcm_path *pub, size_t bytes)
 	return rvcm_path_reserve_any(pub, bytes);
 }
 
-void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
+static void commit(struct fake_conn *conn, size_t bytes, const struct rvcm_path_tail *write)
 {
-	struct fake_conn *conn = fake_conn_of(pub);
 	struct fake_net *net = conn->carrier->net;
 
 	assert_non_null(conn->reserved);
 	assert_true(bytes <= conn->reserved_bytes);
-	net->more = when == RVCM_PATH_MORE;
 	if (net->tap)
-		net->tap(net->tap_ctx, pub, conn->reserved, bytes);
-	fake_conn_push(conn->other, conn->reserved, bytes, true);
+		net->tap(net->tap_ctx, &conn->pub, conn->reserved, bytes);
+	fake_conn_push_written(conn->other, conn->reserved, bytes, write);
 	conn->under_way++;
 	conn->sent++;
 	free(conn->reserved);
 	conn->reserved = NULL;
+}
+
+void rvcm_path_commit(struct rvcm_path *pub, size_t bytes, enum rvcm_path_when when)
+{
+	struct rvcm_path_tail none = { .bytes = 0 };
+
+	fake_conn_of(pub)->carrier->net->more = when == RVCM_PATH_MORE;
+	commit(fake_conn_of(pub), bytes, &none);
 }
 
 void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvcm_path_tail *tail)
@@ -67,18 +73,23 @@ void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvc
 	struct fake_conn *conn = fake_conn_of(pub);
 	struct tail *copy = calloc(1, sizeof(*copy));
 
-	assert_true(pub->tails);
 	assert_true(tail->bytes > 0);
-	assert_true(bytes + tail->bytes <= rvcm_path_message_max(pub));
 	assert_non_null(tail->mr);
-	assert_true((uint8_t *)tail->addr >= (uint8_t *)tail->mr->addr &&
-		    (uint8_t *)tail->addr + tail->bytes <=
-			    (uint8_t *)tail->mr->addr + tail->mr->length);
+	assert_true(fake_net_inside(tail->mr, (uintptr_t)tail->addr, tail->bytes, 0));
+	copy->cookie = tail->cookie;
+	copy->number = conn->sent;
+	copy->written = tail->written;
+	rvcm_list_add_tail(&conn->tails, &copy->node);
+	if (tail->written) {
+		assert_true(tail->bytes <= pub->write_max);
+		commit(conn, bytes, tail);
+		return;
+	}
+	assert_true(pub->tails);
+	assert_true(bytes + tail->bytes <= rvcm_path_message_max(pub));
 	conn->reserved = realloc(conn->reserved, bytes + tail->bytes);
 	memcpy(conn->reserved + bytes, tail->addr, tail->bytes);
 	conn->reserved_bytes = bytes + tail->bytes;
-	copy->cookie = tail->cookie;
-	rvcm_list_add_tail(&conn->tails, &copy->node);
 	rvcm_path_commit(pub, bytes + tail->bytes, RVCM_PATH_NOW);
 }
 

@@ -42,22 +42,42 @@ static const uint8_t bare_rts[] = {
 	2, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, /* op_id */
 	0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* length, no rails */
 };
+static const uint8_t early_rts[] = {
+	2,   0,   0,   0,   5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, /* op_id */
+	4,   0,   0,   0,   0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, /* length, no rails, writes */
+	'a', 'b', 'c', 'd',
+};
+static const uint8_t
+	placed_ask[] = {
+		6,   0, 0, 0, 5, 0, 0, 1, 0,   0,   0,   0,   0,   0,   0,   0,
+		0,   1, 0, 0, 0, 0, 0, 0, /* 256 */
+		1,   2, 3, 4, 5, 6, 7, 8, 8,   0,   0,   0,   0,   0,   0,   0,
+		4,   3, 2, 1, 7, 0, 0, 0, 255, 254, 255, 255, 255, 255, 255, 255,
+		248, 0, 0, 0, 0, 0, 0, 0, 4,   3,   2,   1,   0,   0,   0,   0,
+	};
+static const uint8_t written[] = {
+	8, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,
+};
 static const uint8_t on[] = { 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 
 static const struct {
 	const uint8_t *bytes;
 	size_t n;
 	size_t n_min; /* a prefix that long or longer is a message too */
+	size_t step;  /* by a multiple of that */
 } good[] = {
-	{ eager, sizeof(eager), 24 },
-	{ padded, sizeof(padded), 21 },
-	{ rts, sizeof(rts), sizeof(rts) },
-	{ fin, sizeof(fin), sizeof(fin) },
-	{ off, sizeof(off), sizeof(off) },
-	{ on, sizeof(on), sizeof(on) },
-	{ ask, sizeof(ask), sizeof(ask) },
-	{ piece, sizeof(piece), 17 },
-	{ bare_rts, 32, 32 },
+	{ eager, sizeof(eager), 24, 1 },
+	{ padded, sizeof(padded), 21, 1 },
+	{ rts, sizeof(rts), sizeof(rts), 1 },
+	{ fin, sizeof(fin), sizeof(fin), 1 },
+	{ off, sizeof(off), sizeof(off), 1 },
+	{ on, sizeof(on), sizeof(on), 1 },
+	{ ask, sizeof(ask), sizeof(ask), 1 },
+	{ piece, sizeof(piece), 17, 1 },
+	{ bare_rts, sizeof(bare_rts), sizeof(bare_rts), 1 },
+	{ early_rts, sizeof(early_rts), 32, 1 },
+	{ placed_ask, sizeof(placed_ask), 24, 24 },
+	{ written, sizeof(written), sizeof(written), 1 },
 };
 
 static void fields_are_read(void **state)
@@ -117,6 +137,29 @@ static void fields_of_copies_are_read(void **state)
 	assert_ptr_equal(out.payload, piece + 16);
 }
 
+static void fields_of_what_is_written_are_read(void **state)
+{
+	struct rvcm_parse out;
+
+	(void)state;
+	assert_null(rvcm_parse_message(early_rts, sizeof(early_rts), &out));
+	assert_true(out.writes);
+	assert_int_equal(out.length, 4);
+	assert_int_equal(out.n_rails, 0);
+	assert_int_equal(out.early, 4);
+	assert_ptr_equal(out.payload, early_rts + 32);
+
+	assert_null(rvcm_parse_message(placed_ask, sizeof(placed_ask), &out));
+	assert_int_equal(out.length, 256);
+	assert_int_equal(out.n_places, 2);
+	assert_ptr_equal(out.places, placed_ask + 24);
+
+	assert_null(rvcm_parse_message(written, sizeof(written), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_WRITTEN);
+	assert_int_equal(out.op_id, 0x01000005);
+	assert_int_equal(out.length, 256);
+}
+
 /* From a newer peer. */
 static void an_unknown_status_is_general(void **state)
 {
@@ -150,6 +193,11 @@ static void check_plain(const uint8_t *bytes, size_t n, const struct rvcm_parse 
 	assert_ptr_equal(plain.payload, whole->payload);
 }
 
+static bool is_good(size_t i, size_t n)
+{
+	return n >= good[i].n_min && (n - good[i].n_min) % good[i].step == 0;
+}
+
 /* Each length on a piece of memory of its own, so that a sanitizer sees reading beyond it. */
 static void no_prefix_is_taken_for_the_whole(void **state)
 {
@@ -164,23 +212,41 @@ static void no_prefix_is_taken_for_the_whole(void **state)
 				memcpy(copy, good[i].bytes, n);
 			why = rvcm_parse_message(copy, n, &out);
 			check_plain(copy, n, why ? NULL : &out);
-			assert_int_equal(why == NULL, n >= good[i].n_min);
+			assert_int_equal(why == NULL, is_good(i, n));
 			free(copy);
 		}
 }
 
+static void check_places(const uint8_t *bytes, size_t n, const struct rvcm_parse *out)
+{
+	uint64_t sum = 0;
+
+	assert_in_range(out->n_places, 0, RVCM_MESSAGE_PLACES_MAX);
+	assert_ptr_equal(out->places + out->n_places, bytes + n);
+	for (uint32_t i = 0; i < out->n_places; i++) {
+		uint64_t of = rvcm_le64_get(out->places[i].bytes);
+
+		assert_true(of && of <= out->length - sum);
+		assert_true(rvcm_le64_get(out->places[i].address) <= UINT64_MAX - of);
+		sum += of;
+	}
+}
+
 static void check_promises(const uint8_t *bytes, size_t n, const struct rvcm_parse *out)
 {
-	assert_in_range(out->op, RVCM_MESSAGE_EAGER, RVCM_MESSAGE_PIECE);
+	assert_in_range(out->op, RVCM_MESSAGE_EAGER, RVCM_MESSAGE_WRITTEN);
 	assert_true((out->flags & ~3u) == 0);
-	if (out->op == RVCM_MESSAGE_ASK || out->op == RVCM_MESSAGE_PIECE)
+	if (out->op >= RVCM_MESSAGE_ASK)
 		assert_int_not_equal(out->length, 0);
+	if (out->op == RVCM_MESSAGE_ASK)
+		check_places(bytes, n, out);
 	if (out->op == RVCM_MESSAGE_EAGER || out->op == RVCM_MESSAGE_PIECE)
 		assert_true(out->payload >= bytes && out->payload + out->length == bytes + n);
 	if (out->op != RVCM_MESSAGE_RTS)
 		return;
 	assert_in_range(out->n_rails, 0, RVCM_CONN_DEVS_MAX);
-	assert_ptr_equal(out->rails + out->n_rails, bytes + n);
+	assert_ptr_equal((const uint8_t *)(out->rails + out->n_rails) + out->early, bytes + n);
+	assert_true(out->early <= out->length && !(out->n_rails && (out->early || out->writes)));
 	for (uint32_t i = 0; i < out->n_rails; i++)
 		assert_true(rvcm_le64_get(out->rails[i].address) <= UINT64_MAX - out->length);
 }
@@ -220,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_read),
 		cmocka_unit_test(fields_of_copies_are_read),
+		cmocka_unit_test(fields_of_what_is_written_are_read),
 		cmocka_unit_test(an_unknown_status_is_general),
 		cmocka_unit_test(no_prefix_is_taken_for_the_whole),
 		cmocka_unit_test(mutations_keep_the_promises),

@@ -16,9 +16,11 @@
 #define OK     RVCM_STATUS_OK
 
 /* Written as op, flags, reserved 2, op_id 4, tag 8, then the body. */
-#define HDR(op, flags, id) op, flags, 0, 0, id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-#define RTS(len7, n_rails) 0, 0, 0, 0, 0, 0, 0, len7, n_rails, 0, 0, 0, 0, 0, 0, 0
-#define RAIL(addr7, rail)  0, 0, 0, 0, 0, 0, 0, addr7, 1, 2, 3, 4, rail, 0, 0, 0
+#define HDR(op, flags, id)   op, flags, 0, 0, id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+#define RTS(len7, n_rails)   0, 0, 0, 0, 0, 0, 0, len7, n_rails, 0, 0, 0, 0, 0, 0, 0
+#define LE8(n)               n, 0, 0, 0, 0, 0, 0, 0
+#define PLACE(addr, n, rail) LE8(addr), LE8(n), 1, 2, 3, 4, rail, 0, 0, 0
+#define RAIL(addr7, rail)    0, 0, 0, 0, 0, 0, 0, addr7, 1, 2, 3, 4, rail, 0, 0, 0
 
 static const struct {
 	const char *why;
@@ -28,7 +30,7 @@ static const struct {
 	{ "short message", 0, { 0 } },
 	{ "short message", 15, { HDR(1, 0, 0) } },
 	{ "unknown op", 16, { HDR(0, 0, 0) } },
-	{ "unknown op", 16, { HDR(8, 0, 0) } },
+	{ "unknown op", 16, { HDR(9, 0, 0) } },
 	{ "unknown op", 16, { HDR(255, 0, 0) } },
 	{ "flags that the op does not have", 16, { HDR(1, 4, 0) } },
 	{ "flags that the op does not have", 16, { HDR(1, 0x80, 0) } },
@@ -54,7 +56,7 @@ static const struct {
 	{ "short RTS", 31, { HDR(2, 0, 1), RTS(0, 1) } },
 	{ "short RTS", 32, { HDR(2, 2, 1), RTS(0, 1) } },
 	{ "RTS: bad number of rails", 176, { HDR(2, 0, 1), RTS(0, 9) } },
-	{ "RTS: length does not fit its number of rails", 33, { HDR(2, 0, 1), RTS(0, 0) } },
+	{ "RTS: more payload than there is", 33, { HDR(2, 0, 1), RTS(0, 0) } },
 	{ "RTS: length does not fit its number of rails", 32, { HDR(2, 0, 1), RTS(0, 1) } },
 	{ "RTS: length does not fit its number of rails", 47, { HDR(2, 0, 1), RTS(0, 1) } },
 	{ "RTS: length does not fit its number of rails", 49, { HDR(2, 0, 1), RTS(0, 1) } },
@@ -62,6 +64,12 @@ static const struct {
 	{ "RTS: reserved bits are set",
 	  48,
 	  { HDR(2, 0, 1), 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, RAIL(0, 0) } },
+	{ "RTS: reserved bits are set",
+	  32,
+	  { HDR(2, 0, 1), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0 } },
+	{ "RTS: bad number of rails",
+	  48,
+	  { HDR(2, 0, 1), 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, RAIL(0, 0) } },
 	{ "RTS: rail out of range", 48, { HDR(2, 0, 1), RTS(0, 1), RAIL(0, 8) } },
 	{ "RTS: reserved bits of a rail are set",
 	  48,
@@ -82,7 +90,29 @@ static const struct {
 	{ "ASK: bad length", 16, { HDR(6, 0, 1) } },
 	{ "ASK: bad length", 23, { HDR(6, 0, 1), 1 } },
 	{ "ASK: bad length", 25, { HDR(6, 0, 1), 1 } },
+	{ "ASK: bad length", 144, { HDR(6, 0, 1), 1 } },
 	{ "ASK: for nothing", 24, { HDR(6, 0, 1) } },
+	{ "ASK: places for more than is asked for, or for nothing", 48, { HDR(6, 0, 1), LE8(9) } },
+	{ "ASK: places for more than is asked for, or for nothing",
+	  48,
+	  { HDR(6, 0, 1), LE8(9), PLACE(0, 10, 0) } },
+	{ "ASK: places for more than is asked for, or for nothing",
+	  72,
+	  { HDR(6, 0, 1), LE8(9), PLACE(0, 5, 0), PLACE(0, 5, 0) } },
+	{ "ASK: rail out of range", 48, { HDR(6, 0, 1), LE8(9), PLACE(0, 9, 8) } },
+	{ "ASK: reserved bits of a place are set",
+	  48,
+	  { HDR(6, 0, 1), LE8(9), LE8(0), LE8(9), 1, 2, 3, 4, 0, 0, 0, 1 } },
+	{ "ASK: address and bytes overflow",
+	  48,
+	  { HDR(6, 0, 1), LE8(9), 0xf8, 255, 255, 255, 255, 255, 255, 255, LE8(9), 1, 2, 3, 4 } },
+	{ "ASK for an operation that is not announced",
+	  48,
+	  { HDR(6, 0, 1), LE8(9), PLACE(0, 9, 0) } },
+	{ "WRITTEN: bad length", 16, { HDR(8, 0, 1) } },
+	{ "WRITTEN: bad length", 25, { HDR(8, 0, 1), 1 } },
+	{ "WRITTEN: nothing", 24, { HDR(8, 0, 1) } },
+	{ "WRITTEN of what it was told no place for", 24, { HDR(8, 0, 1), 1 } },
 	{ "ASK for an operation that is not announced", 24, { HDR(6, 0, 1), 1 } },
 	{ "PIECE: empty", 16, { HDR(7, 0, 1) } },
 	{ "PIECE of what was not asked for, or not yet", 17, { HDR(7, 0, 1) } },

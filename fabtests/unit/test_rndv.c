@@ -453,11 +453,12 @@ static void refuse(struct traffic *t)
 	struct fake_net *net = &t->w->net;
 
 	net->fail_reg = rvcm_rng_below(&t->rng, 2) ? -ENOMEM : 0;
-	net->fail_access = rvcm_rng_below(&t->rng, 2) ? RVCM_DEV_ACCESS_REMOTE_READ
-						      : RVCM_DEV_ACCESS_LOCAL_WRITE;
+	net->fail_access = rvcm_rng_below(&t->rng, 2) ? RVCM_DEV_ACCESS_LOCAL_WRITE
+			   : net->write_max           ? 0
+						      : RVCM_DEV_ACCESS_REMOTE_READ;
 }
 
-static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals)
+static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals, size_t write_max)
 {
 	struct traffic *t = test_calloc(1, sizeof(*t));
 	uint32_t total = 0;
@@ -467,6 +468,7 @@ static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals)
 	t->w->unexpected_bytes_max = budget;
 	world_open(t->w);
 	t->w->net.credit = credit;
+	t->w->net.write_max = write_max;
 	for (int i = 0; i < 40000; i++) {
 		int from = (int)rvcm_rng_below(&t->rng, WORLD_NODES);
 		int to = (int)rvcm_rng_below(&t->rng, WORLD_NODES);
@@ -502,17 +504,28 @@ static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals)
 static void random_traffic_arrives_in_order(void **state)
 {
 	(void)state;
-	play(1, 1, 1 << 20, false);
-	play(2, 4, 3000, false);
-	play(3, 16, 500, false);
+	play(1, 1, 1 << 20, false, 0);
+	play(2, 4, 3000, false, 0);
+	play(3, 16, 500, false, 0);
 }
 
 static void random_refusals_change_nothing(void **state)
 {
 	(void)state;
-	play(4, 1, 1 << 20, true);
-	play(5, 4, 3000, true);
-	play(6, 16, 500, true);
+	play(4, 1, 1 << 20, true, 0);
+	play(5, 4, 3000, true, 0);
+	play(6, 16, 500, true, 0);
+}
+
+/* By all ways at once: written in parts, read, and in copies. */
+static void random_writes_change_nothing(void **state)
+{
+	(void)state;
+	play(7, 1, 1 << 20, false, 1 << 20);
+	play(8, 4, 3000, false, 100);
+	play(9, 16, 500, false, 7);
+	play(10, 1, 1 << 20, true, 100);
+	play(11, 4, 3000, true, 1 << 20);
 }
 
 int main(void)
@@ -530,6 +543,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_ends_where_nothing_is_sent),
 		cmocka_unit_test(random_traffic_arrives_in_order),
 		cmocka_unit_test(random_refusals_change_nothing),
+		cmocka_unit_test(random_writes_change_nothing),
 	};
 
 	return cmocka_run_group_tests_name("rndv", tests, NULL, NULL);

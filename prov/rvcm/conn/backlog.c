@@ -141,7 +141,7 @@ void rvcm_backlog_hear(struct rvcm_path_full *path)
 	struct frame *frame;
 
 	path->hearing = true;
-	while (path->hearing && !path->down_due && (frame = first_of(path))) {
+	while (path->hearing && !path->down_due && !path->cut && (frame = first_of(path))) {
 		take_off(path, frame);
 		rvcm_rx_numbered(frame->conn, &frame->wire, frame->bytes);
 		rvcm_mem_free(frame);

@@ -378,5 +378,7 @@ void rvcm_carrier_stats(struct rvcm_carrier *carrier, struct rvcm_carrier_stats 
 		stats->rx_messages += of_dev.rx_messages;
 		stats->reads += of_dev.reads;
 		stats->read_bytes += of_dev.read_bytes;
+		stats->writes += of_dev.writes;
+		stats->write_bytes += of_dev.write_bytes;
 	}
 }

@@ -58,10 +58,13 @@ struct rvcm_path {
 	uint16_t slot;              /* our endpoint */
 	uint16_t dev;               /* index of link 0's device, valid while up */
 	bool up;
-	bool tails; /* its device takes them (two pieces): rvcm_path_commit_tail, while up */
+	bool tails;       /* its device takes them (two pieces): rvcm_path_commit_tail, while up */
+	size_t write_max; /* bytes of a written tail, while up; 0 = its device would rather be
+			     read from */
 	uint8_t lead_bytes; /* before a message in the device's stream, while up; 0 = it has none */
-	uint16_t read_dev;  /* where what is read into is to be registered: since its message */
-	bool exposed; /* the caller's, cleared with down: the peer may be reading our memory */
+	uint16_t read_dev;  /* where what is read, or written, into is to be registered: since its
+			       message */
+	bool exposed; /* the caller's, cleared with down: the peer may read our memory, or write */
 };
 
 /* Why a path went down. */
@@ -153,6 +156,8 @@ struct rvcm_carrier_dev_stats {
 	uint64_t rx_messages; /* DATA frames accepted */
 	uint64_t reads;       /* RDMA reads posted */
 	uint64_t read_bytes;
+	uint64_t writes; /* RDMA writes posted */
+	uint64_t write_bytes;
 };
 
 struct rvcm_carrier_stats {
@@ -171,6 +176,8 @@ struct rvcm_carrier_stats {
 	uint64_t no_credit;     /* times a reserve found no credit */
 	uint64_t reads;         /* RDMA reads posted */
 	uint64_t read_bytes;
+	uint64_t writes; /* RDMA writes posted */
+	uint64_t write_bytes;
 	uint64_t protocol_errors; /* links ended because the peer broke the format */
 };
 
@@ -281,18 +288,24 @@ enum rvcm_path_when {
 void rvcm_path_commit(struct rvcm_path *path, size_t bytes, enum rvcm_path_when when);
 void rvcm_path_cancel(struct rvcm_path *path);
 
-/* The end of a message that is sent from where it lies. */
+/*
+ * The end of a message that is sent from where it lies. Or, written, no part of the message, but
+ * what is in the peer's memory when the message is accepted there: an RDMA write in front of it.
+ */
 struct rvcm_path_tail {
 	void *addr;
 	size_t bytes;           /* not 0 */
 	struct rvcm_dev_mr *mr; /* on the device of path->dev */
 	void *cookie;           /* not NULL */
+	bool written;           /* at most path->write_max */
+	uint32_t rkey;          /* then: where to */
+	uint64_t raddr;
 };
 
 /*
- * Where path->tails: as commit at once, but behind the buffer's bytes comes the tail; together they
- * are no longer than rvcm_path_message_max. sink->sent, from progress, or sink->down ends the loan
- * of its memory.
+ * Where path->tails, or the tail is written: as commit at once, but with the tail behind the
+ * buffer's bytes; together they are no longer than rvcm_path_message_max, if it is not written.
+ * sink->sent, from progress, or sink->down ends the loan of its memory.
  */
 void rvcm_path_commit_tail(struct rvcm_path *path, size_t bytes, const struct rvcm_path_tail *tail);
 

@@ -94,7 +94,7 @@ static void want_self(struct rvcm_path_full *path, const struct rvcm_slot *own)
 static bool may_begin(const struct rvcm_path_full *path)
 {
 	return !path->waiting && !path->out && !path->slot->closing && !path->down_due &&
-	       rvcm_list_empty(&path->backlog);
+	       !path->cut && rvcm_list_empty(&path->backlog);
 }
 
 /* From what the peers' links have told. */
@@ -285,7 +285,7 @@ static void meet_by_handshake(struct rvcm_conn *conn)
 		conn->unmet = true;
 		return;
 	}
-	if (!is_same && !begin_anew(path, conn, conn->peer_slot)) {
+	if (path->cut || (!is_same && !begin_anew(path, conn, conn->peer_slot))) {
 		keep(path, conn);
 		return;
 	}
@@ -493,7 +493,7 @@ static bool is_taken(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16
 {
 	bool free = agrees(path->out, path->out_slot, conn, src) && (!path->in || path->implied);
 
-	if (path->down_due)
+	if (path->down_due || path->cut)
 		return true;
 	if (free && path->out) /* we have met it already, though it may be a former by now */
 		return false;

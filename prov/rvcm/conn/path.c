@@ -15,6 +15,11 @@
 #define TIGHT_LEAST    (sizeof(struct rvcm_wire_frame) + 40)
 #define TIGHT_MESSAGES 64u
 
+/* Of a written tail: other messages shall not wait long behind it, and it is to be done again if
+ * the link breaks.
+ */
+#define WRITE_MAX ((size_t)1 << 20)
+
 /* -- finding and making ---------------------------------------------------------------------- */
 
 struct in_key {
@@ -180,7 +185,8 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 		path->placing = false;
 		rvcm_path_unhear(path);
 	}
-	path->implied = false; /* nothing takes the place of what is left: its end brings it down */
+	path->implied = false; /* nothing takes the place of what is left */
+	path->cut = true;
 }
 
 static uint8_t lead_bytes(const struct rvcm_conn *conn)
@@ -188,6 +194,16 @@ static uint8_t lead_bytes(const struct rvcm_conn *conn)
 	uint8_t bytes = conn->carrier->devs[conn->dev].dev->attr.lead_bytes;
 
 	return bytes ? bytes + (uint8_t)sizeof(struct rvcm_wire_frame) : 0;
+}
+
+/* A write and its message are two posts. */
+static size_t write_max(const struct rvcm_conn *conn)
+{
+	const struct rvcm_dev_attr *attr = &conn->carrier->devs[conn->dev].dev->attr;
+
+	if (!attr->pushes || attr->sq_depth_max < 2)
+		return 0;
+	return attr->message_bytes_max < WRITE_MAX ? (size_t)attr->message_bytes_max : WRITE_MAX;
 }
 
 void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_t peer_slot,
@@ -204,6 +220,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->pub.dev = conn->dev;
 	path->pub.lead_bytes = lead_bytes(conn);
 	path->pub.tails = conn->carrier->devs[conn->dev].dev->attr.sge_max > 1;
+	path->pub.write_max = write_max(conn);
 	path->pub.up = conn->up;
 	rvcm_path_send_on(path, conn->up && known ? conn : NULL);
 	rvcm_list_add_tail(&conn->outs, &path->of_out);
@@ -282,6 +299,7 @@ void rvcm_path_down(struct rvcm_path_full *path, const struct rvcm_conn_cause *c
 	path->waiting = false;
 	path->blocked = false;
 	path->down_due = false;
+	path->cut = false;
 	path->doubted = false;
 	rvcm_list_del(&path->wait);
 	answer_end(path);

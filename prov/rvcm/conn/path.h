@@ -56,6 +56,8 @@ struct rvcm_path_full {
 	bool placing;   /* in's device puts a message where the owner has said */
 	bool doubted;   /* its peer has been asked whether it is there still */
 	bool down_due;  /* down is owed, once none of these is under way */
+	bool cut;       /* one direction is lost; the end of the other brings it down, and
+			   nothing is begun before */
 	/* And then ENDED, to that endpoint on that conn; NULL: it is lost, or nothing is owed. */
 	struct rvcm_conn *ended_conn;
 	uint16_t ended_slot;

@@ -55,7 +55,15 @@ static void strip(struct rvcm_dev_wr *wr, struct rvcm_dev_sge *sge)
 	sge->length -= RVCM_WIRE_BARE_BYTES;
 }
 
-/* The device reads the memory where it is, until it says that it is through with it. */
+/* The device has it until it says that it is through with it. */
+static void lent(struct rvcm_link *link, struct rvcm_buf *buf)
+{
+	buf->flags |= RVCM_BUF_INUSE;
+	buf->ordinal = link->posted + 1;
+	rvcm_list_add_tail(&link->inflight, &buf->inflight);
+}
+
+/* The device reads the memory where it is. */
 static int post_memory(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t flags)
 {
 	const struct rvcm_path_tail *tail = &buf->tail;
@@ -67,7 +75,7 @@ static int post_memory(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t fl
 		.wr_id = (link->posted + 1) << 1,
 		.op = RVCM_DEV_OP_SEND,
 		.flags = flags & ~(uint32_t)RVCM_DEV_WR_INLINE,
-		.n_sge = tail->bytes ? 2 : 1,
+		.n_sge = tail->bytes && !tail->written ? 2 : 1,
 		.sge = sge,
 	};
 	enum rvcm_bare_how how = RVCM_BARE_WHOLE;
@@ -84,9 +92,7 @@ static int post_memory(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t fl
 		return rc;
 	if (how == RVCM_BARE_KEEP)
 		rvcm_bare_keep(&link->bare_out, buf->frame);
-	buf->flags |= RVCM_BUF_INUSE;
-	buf->ordinal = link->posted + 1;
-	rvcm_list_add_tail(&link->inflight, &buf->inflight);
+	lent(link, buf);
 	return 0;
 }
 
@@ -102,6 +108,46 @@ static int post_inline(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t fl
 	rc = link->qp->dev->ops->post(link->qp, &link->wr);
 	link->wr.flags = PLAIN;
 	return rc;
+}
+
+/*
+ * The write, and behind it the message that says so: a link is ordered, so who has accepted this
+ * has all of that (IBTA volume 1, 9.5; RFC 5040, 5.5). Both or neither.
+ */
+static int post_written(struct rvcm_conn *conn, struct rvcm_buf *buf, uint32_t flags)
+{
+	struct rvcm_link *link = conn->link;
+	struct rvcm_carrier_dev_stats *stats = &conn->carrier->devs[conn->dev].stats;
+	const struct rvcm_path_tail *tail = &buf->tail;
+	struct rvcm_dev_sge sge = { .addr = tail->addr, .length = tail->bytes, .mr = tail->mr };
+	struct rvcm_dev_wr wr = {
+		.wr_id = (link->posted + 1) << 1,
+		.op = RVCM_DEV_OP_WRITE,
+		.flags = RVCM_DEV_WR_MORE,
+		.n_sge = 1,
+		.sge = &sge,
+		.raddr = tail->raddr,
+		.rkey = tail->rkey,
+	};
+	int rc;
+
+	if (rvcm_tx_room(conn) < 2)
+		return -EAGAIN;
+	rc = link->qp->dev->ops->post(link->qp, &wr);
+	if (rc)
+		return rc;
+	link->posted++;
+	rvcm_stat_inc(&stats->writes);
+	rvcm_stat_add(&stats->write_bytes, tail->bytes);
+	if (buf->bytes > link->inline_bytes_max)
+		rc = post_memory(link, buf, flags);
+	else
+		rc = post_inline(link, buf, flags);
+	if (rc)
+		return rc == -EAGAIN ? -EIO : rc; /* there was room */
+	if (buf->bytes <= link->inline_bytes_max)
+		lent(link, buf);
+	return 0;
 }
 
 /* Hand the frame to the device; hold: with what follows. -EAGAIN: its queue is full. */
@@ -120,7 +166,9 @@ static int post(struct rvcm_conn *conn, struct rvcm_buf *buf, bool hold)
 		flags |= RVCM_DEV_WR_MORE;
 	if (buf->flags & RVCM_BUF_SIGNALLED || link->posted + 1 >= link->signal_due)
 		flags |= RVCM_DEV_WR_SIGNALED;
-	if (buf->bytes <= link->inline_bytes_max && !lends)
+	if (lends && buf->tail.written)
+		rc = post_written(conn, buf, flags);
+	else if (buf->bytes <= link->inline_bytes_max && !lends)
 		rc = post_inline(link, buf, flags);
 	else
 		rc = post_memory(link, buf, flags);

@@ -99,6 +99,8 @@ struct rvcm_dev_attr {
 				       costs so much locked memory; 0 = as long as one likes */
 	bool pool_waits;    /* what finds a pool empty waits in the stream: no receive is used up by
 			       what has arrived and was not polled */
+	bool pushes;        /* a long message is better written by its sender than read by its
+			       receiver: reads cost more, or few may be under way */
 	uint8_t lead_bytes; /* of the stream, before a SEND's first byte; 0 = there is no stream */
 	uint32_t mtu_bytes;
 	uint64_t link_bits_per_s; /* 0 = unknown */

@@ -173,7 +173,7 @@ static void unlisten(struct rvcm_ep *ep)
 
 		if (peer->path) {
 			peer->path->user = NULL;
-			peer->path->exposed = !rvcm_list_empty(&peer->announced);
+			peer->path->exposed = peer->exposures != 0;
 		}
 		peer->path = NULL;
 	}

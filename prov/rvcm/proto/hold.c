@@ -29,11 +29,12 @@ static void budget_changed(struct rvcm_peer *peer)
 
 static size_t cost(const struct rvcm_held *held)
 {
-	return held->kind == RVCM_HELD_EAGER ? sizeof(*held) + (size_t)held->length : 0;
+	return held->kind == RVCM_HELD_EAGER || held->bytes ? sizeof(*held) + held->bytes : 0;
 }
 
+/* bytes: of payload that there is to be room for. */
 static struct rvcm_held *new_held(struct rvcm_peer *peer, enum rvcm_held_kind kind, uint32_t flags,
-				  uint64_t tag, uint64_t data, uint64_t length)
+				  uint64_t tag, uint64_t data, uint64_t length, size_t bytes)
 {
 	struct rvcm_held *held = rvcm_pool_get(&peer->ep->helds);
 
@@ -47,10 +48,10 @@ static struct rvcm_held *new_held(struct rvcm_peer *peer, enum rvcm_held_kind ki
 	held->data = data;
 	held->length = length;
 	held->payload = NULL;
-	if (kind != RVCM_HELD_EAGER || length == 0)
-		return held;
-	held->payload = rvcm_store_get(&peer->ep->engine->store, (size_t)length);
-	if (held->payload)
+	held->bytes = bytes;
+	if (bytes)
+		held->payload = rvcm_store_get(&peer->ep->engine->store, bytes);
+	if (held->payload || !bytes)
 		return held;
 	rvcm_pool_put(&peer->ep->helds, held);
 	return NULL;
@@ -88,30 +89,30 @@ static bool is_beyond(struct rvcm_peer *peer)
 
 static bool is_too_much(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
-	if (msg->op == RVCM_MESSAGE_RTS)
-		return peer->held_rts >= peer->ep->engine->announced_max;
-	return is_beyond(peer);
+	if (msg->op == RVCM_MESSAGE_RTS && peer->held_rts >= peer->ep->engine->announced_max)
+		return true;
+	return (msg->op == RVCM_MESSAGE_EAGER || msg->early) && is_beyond(peer);
 }
 
 int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	bool eager = msg->op == RVCM_MESSAGE_EAGER;
+	size_t bytes = eager ? (size_t)msg->length : msg->early;
 	struct rvcm_held *held;
 
 	if (is_too_much(peer, msg))
 		return -EDQUOT;
 	held = new_held(peer, eager ? RVCM_HELD_EAGER : RVCM_HELD_RTS, msg->flags, msg->tag,
-			msg->data, msg->length);
+			msg->data, msg->length, bytes);
 	if (!held)
 		return -ENOMEM;
-	if (!eager) {
-		held->op_id = msg->op_id;
-		held->has_rail = msg->n_rails != 0;
-		if (held->has_rail)
-			held->rail = msg->rails[0];
-	} else if (held->payload) {
-		memcpy(held->payload, msg->payload, (size_t)msg->length);
-	}
+	held->op_id = msg->op_id;
+	held->writes = msg->writes;
+	held->has_rail = msg->n_rails != 0;
+	if (held->has_rail)
+		held->rail = msg->rails[0];
+	if (bytes)
+		memcpy(held->payload, msg->payload, bytes);
 	rvcm_stat_inc(&peer->ep->stats.rx_unexpected);
 	hold(held);
 	return 0;
@@ -120,7 +121,7 @@ int rvcm_hold_message(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 int rvcm_hold_copy(const struct rvcm_ep_tx *tx, size_t length)
 {
 	struct rvcm_held *held =
-		new_held(tx->peer, RVCM_HELD_EAGER, tx->flags, tx->tag, tx->data, length);
+		new_held(tx->peer, RVCM_HELD_EAGER, tx->flags, tx->tag, tx->data, length, length);
 
 	if (!held)
 		return -ENOMEM;
@@ -133,7 +134,7 @@ int rvcm_hold_send(struct rvcm_send *send)
 {
 	const struct rvcm_ep_tx *tx = &send->tx;
 	struct rvcm_held *held =
-		new_held(tx->peer, RVCM_HELD_SELF, tx->flags, tx->tag, tx->data, send->length);
+		new_held(tx->peer, RVCM_HELD_SELF, tx->flags, tx->tag, tx->data, send->length, 0);
 
 	if (!held)
 		return -ENOMEM;
@@ -150,7 +151,7 @@ void rvcm_hold_free(struct rvcm_held *held)
 	peer->held_bytes -= cost(held);
 	peer->held_rts -= held->kind == RVCM_HELD_RTS || held->kind == RVCM_HELD_LOST;
 	if (held->payload)
-		rvcm_store_put(&peer->ep->engine->store, held->payload, (size_t)held->length);
+		rvcm_store_put(&peer->ep->engine->store, held->payload, held->bytes);
 	rvcm_pool_put(&peer->ep->helds, held);
 	budget_changed(peer);
 }

@@ -58,7 +58,7 @@ int rvcm_lend(struct rvcm_send *send)
 	size_t bytes = rvcm_put_bytes(tx->flags);
 	size_t pad = padding(send, bytes);
 	uint8_t *buf = rvcm_path_reserve_head(peer->path, bytes + pad);
-	struct rvcm_path_tail tail;
+	struct rvcm_path_tail tail = { .written = false };
 	int rc;
 
 	if (!buf)
@@ -74,6 +74,7 @@ int rvcm_lend(struct rvcm_send *send)
 	((struct rvcm_message_hdr *)buf)->pad = (uint8_t)pad;
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->lent, &send->node);
+	send->tails++;
 	rvcm_path_commit_tail(peer->path, bytes + pad, &tail);
 	rvcm_stat_inc(&peer->ep->stats.tx_lent);
 	return 0;
@@ -81,7 +82,11 @@ int rvcm_lend(struct rvcm_send *send)
 
 void rvcm_lend_back(struct rvcm_send *send)
 {
-	rvcm_send_end(send, &ok);
+	send->tails--;
+	if (send->asked)
+		rvcm_write_done(send);
+	else
+		rvcm_send_end(send, &ok);
 }
 
 /* -- the receiver ------------------------------------------------------------------------- */

@@ -4,12 +4,14 @@
  * both). Little-endian, fixed-size, validated before use.
  *
  *   EAGER      hdr [data 8] [pad] payload      payload = the rest of the message
- *   RTS        hdr [data 8] rts [rail...]      the receiver reads or asks, then sends FIN
- *   FIN        hdr fin                         op_id is the RTS's
+ *   RTS        hdr [data 8] rts [rail...] [payload]  the receiver reads, or asks
+ *   FIN        hdr fin                         it has read, or has all; op_id is the RTS's
  *   EAGER_OFF  hdr                             receiver's budget is used up: send RTS only
  *   EAGER_ON   hdr                             eager again
- *   ASK        hdr ask                         receiver: send that RTS's payload in PIECEs
+ *   ASK        hdr ask [place...]              receiver: write that RTS's payload there, or
+ *                                              send it in PIECEs
  *   PIECE      hdr payload                     the next bytes of the payload, at least 1
+ *   WRITTEN    hdr written                     the next bytes are in their places
  */
 #ifndef RVCM_PROTO_MESSAGE_H
 #define RVCM_PROTO_MESSAGE_H
@@ -24,6 +26,7 @@ enum rvcm_message_op {
 	RVCM_MESSAGE_EAGER_ON = 5,
 	RVCM_MESSAGE_ASK = 6,
 	RVCM_MESSAGE_PIECE = 7,
+	RVCM_MESSAGE_WRITTEN = 8,
 };
 
 enum rvcm_message_flag {
@@ -36,7 +39,7 @@ struct rvcm_message_hdr {
 	uint8_t flags;
 	uint8_t pad; /* EAGER: bytes before the payload that say nothing; else 0 */
 	uint8_t reserved;
-	uint8_t op_id[4]; /* RTS, FIN, ASK, PIECE: the sender's operation; else 0 */
+	uint8_t op_id[4]; /* RTS, FIN, ASK, PIECE, WRITTEN: the sender's operation; else 0 */
 	uint8_t tag[8];   /* 0 unless TAGGED */
 };
 
@@ -46,10 +49,12 @@ _Static_assert(sizeof(struct rvcm_message_hdr) == 16, "message header");
 #define RVCM_MESSAGE_ALIGN   64u
 #define RVCM_MESSAGE_PAD_MAX (RVCM_MESSAGE_ALIGN - 1)
 
+/* What stands behind the rails, if there are none, is the beginning of the payload. */
 struct rvcm_message_rts {
 	uint8_t length[8];
 	uint8_t n_rails[2]; /* of the sender, on which the data can be read; 0 = on none */
-	uint8_t reserved[6];
+	uint8_t writes;     /* 1: the sender will write it to where an ASK says; else 0 */
+	uint8_t reserved[5];
 };
 
 _Static_assert(sizeof(struct rvcm_message_rts) == 16, "rendezvous request");
@@ -82,6 +87,25 @@ struct rvcm_message_ask {
 	uint8_t bytes[8]; /* how many, from the first on: 1 to the RTS's length */
 };
 
-_Static_assert(sizeof(struct rvcm_message_ask) == 8, "rendezvous in copies");
+_Static_assert(sizeof(struct rvcm_message_ask) == 8, "rendezvous that is asked for");
+
+/* What an ASK may have, if the RTS had writes: where the payload goes that the RTS had not. */
+#define RVCM_MESSAGE_PLACES_MAX 4u
+
+struct rvcm_message_place {
+	uint8_t address[8];
+	uint8_t bytes[8]; /* not 0 */
+	uint8_t rkey[4];
+	uint8_t rail[2]; /* the receiver's device, on which rkey is good */
+	uint8_t reserved[2];
+};
+
+_Static_assert(sizeof(struct rvcm_message_place) == 24, "place");
+
+struct rvcm_message_written {
+	uint8_t bytes[8]; /* not 0: so many more are there */
+};
+
+_Static_assert(sizeof(struct rvcm_message_written) == 8, "what has been written");
 
 #endif

@@ -47,6 +47,16 @@ static const char *check_rail(const struct rvcm_message_rail *rail, uint64_t len
 	return NULL;
 }
 
+/* Of so many bytes behind the fixed part of an RTS, its rails are the first. */
+static const char *take_early(size_t n, struct rvcm_parse *out)
+{
+	out->payload = (const void *)(out->rails + out->n_rails);
+	out->early = n - out->n_rails * sizeof(*out->rails);
+	if (out->early && out->n_rails)
+		return "RTS: length does not fit its number of rails";
+	return out->early > out->length ? "RTS: more payload than there is" : NULL;
+}
+
 static const char *parse_rts(const uint8_t *body, size_t n, struct rvcm_parse *out)
 {
 	static const uint8_t zero[sizeof(((struct rvcm_message_rts *)0)->reserved)];
@@ -58,16 +68,17 @@ static const char *parse_rts(const uint8_t *body, size_t n, struct rvcm_parse *o
 	rts = (const void *)body;
 	out->length = rvcm_le64_get(rts->length);
 	out->n_rails = rvcm_le16_get(rts->n_rails);
+	out->writes = rts->writes;
 	out->rails = (const void *)(body + sizeof(*rts));
-	if (memcmp(rts->reserved, zero, sizeof(zero)) != 0)
+	if (rts->writes > 1 || memcmp(rts->reserved, zero, sizeof(zero)) != 0)
 		return "RTS: reserved bits are set";
-	if (out->n_rails > RVCM_CONN_DEVS_MAX)
+	if (out->n_rails > RVCM_CONN_DEVS_MAX || (out->n_rails && out->writes))
 		return "RTS: bad number of rails";
-	if (n != sizeof(*rts) + out->n_rails * sizeof(*out->rails))
+	if (n < sizeof(*rts) + out->n_rails * sizeof(*out->rails))
 		return "RTS: length does not fit its number of rails";
 	for (uint32_t i = 0; i < out->n_rails && !why; i++)
 		why = check_rail(&out->rails[i], out->length);
-	return why;
+	return why ? why : take_early(n - sizeof(*rts), out);
 }
 
 static const char *parse_fin(const uint8_t *body, size_t n, struct rvcm_parse *out)
@@ -84,14 +95,50 @@ static const char *parse_fin(const uint8_t *body, size_t n, struct rvcm_parse *o
 	return NULL;
 }
 
+static const char *check_place(const struct rvcm_message_place *place, uint64_t *rest)
+{
+	uint64_t bytes = rvcm_le64_get(place->bytes);
+
+	if (rvcm_le16_get(place->rail) >= RVCM_CONN_DEVS_MAX)
+		return "ASK: rail out of range";
+	if (rvcm_le16_get(place->reserved) != 0)
+		return "ASK: reserved bits of a place are set";
+	if (bytes == 0 || bytes > *rest)
+		return "ASK: places for more than is asked for, or for nothing";
+	if (bytes > UINT64_MAX - rvcm_le64_get(place->address))
+		return "ASK: address and bytes overflow";
+	*rest -= bytes;
+	return NULL;
+}
+
 static const char *parse_ask(const uint8_t *body, size_t n, struct rvcm_parse *out)
 {
 	const struct rvcm_message_ask *ask = (const void *)body;
+	const char *why = NULL;
+	uint64_t rest;
 
-	if (n != sizeof(*ask))
+	if (n < sizeof(*ask) || (n - sizeof(*ask)) % sizeof(*out->places) != 0 ||
+	    (n - sizeof(*ask)) / sizeof(*out->places) > RVCM_MESSAGE_PLACES_MAX)
 		return "ASK: bad length";
 	out->length = rvcm_le64_get(ask->bytes);
-	return out->length ? NULL : "ASK: for nothing";
+	out->n_places = (uint32_t)((n - sizeof(*ask)) / sizeof(*out->places));
+	out->places = (const void *)(ask + 1);
+	rest = out->length;
+	for (uint32_t i = 0; i < out->n_places && !why; i++)
+		why = check_place(&out->places[i], &rest);
+	if (out->length == 0)
+		why = "ASK: for nothing";
+	return why;
+}
+
+static const char *parse_written(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	const struct rvcm_message_written *written = (const void *)body;
+
+	if (n != sizeof(*written))
+		return "WRITTEN: bad length";
+	out->length = rvcm_le64_get(written->bytes);
+	return out->length ? NULL : "WRITTEN: nothing";
 }
 
 static const char *parse_piece(const uint8_t *body, size_t n, struct rvcm_parse *out)
@@ -118,6 +165,7 @@ static const struct op_rules rules[] = {
 	[RVCM_MESSAGE_EAGER_ON] = { 0, false, 0, parse_empty },
 	[RVCM_MESSAGE_ASK] = { 0, true, 0, parse_ask },
 	[RVCM_MESSAGE_PIECE] = { 0, true, 0, parse_piece },
+	[RVCM_MESSAGE_WRITTEN] = { 0, true, 0, parse_written },
 };
 
 const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse *out)

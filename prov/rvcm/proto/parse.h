@@ -19,14 +19,19 @@ struct rvcm_parse {
 	enum rvcm_message_op op;
 	uint32_t flags; /* enum rvcm_message_flag */
 	uint32_t pad;
-	uint32_t op_id; /* RTS, FIN, ASK, PIECE: not 0 */
+	uint32_t op_id; /* RTS, FIN, ASK, PIECE, WRITTEN: not 0 */
 	uint32_t n_rails;
+	uint32_t n_places; /* of ASK; their bytes add up to no more than length */
 	uint64_t tag;
 	uint64_t data;   /* the application's CQ data */
 	uint64_t length; /* EAGER, RTS, PIECE: of the payload; every rail's address + length fits;
-			  * ASK: bytes that are asked for; PIECE, ASK: not 0 */
-	const uint8_t *payload; /* EAGER, PIECE */
+			  * ASK: bytes that are asked for; WRITTEN: that are there; PIECE, ASK,
+			  * WRITTEN: not 0 */
+	const uint8_t *payload; /* EAGER, PIECE, RTS */
+	size_t early;           /* RTS: bytes of payload, no more than length; with rails: 0 */
+	bool writes;            /* RTS */
 	const struct rvcm_message_rail *rails;
+	const struct rvcm_message_place *places;
 	enum rvcm_status status; /* FIN; GENERAL for a number not known here */
 };
 

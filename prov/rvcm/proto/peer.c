@@ -76,6 +76,13 @@ void rvcm_peer_renumber(struct rvcm_peer *peer, uint64_t source)
 	}
 }
 
+void rvcm_peer_expose(struct rvcm_peer *peer, int n)
+{
+	peer->exposures += (uint32_t)n;
+	if (peer->path)
+		peer->path->exposed = peer->exposures != 0;
+}
+
 /* -- what waits for credit ---------------------------------------------------------------- */
 
 static bool flush_fins(struct rvcm_peer *peer)
@@ -116,14 +123,21 @@ static bool flush_budget(struct rvcm_peer *peer)
 	return true;
 }
 
-/* Copies of messages may have a long way to go, and so may the queue: a message of each in turn. */
+static bool give_next(struct rvcm_peer *peer)
+{
+	struct rvcm_send *send = rvcm_container_of(peer->asked.next, struct rvcm_send, node);
+
+	return send->n_places ? rvcm_write_send(send) : rvcm_pieces_send(send);
+}
+
+/* What was asked for may have a long way to go, and so may the queue: a message of each in turn. */
 static bool flush_queued(struct rvcm_peer *peer)
 {
 	while (!rvcm_list_empty(&peer->queued) || !rvcm_list_empty(&peer->asked)) {
 		bool piece = !rvcm_list_empty(&peer->asked) &&
 			     (peer->piece_next || rvcm_list_empty(&peer->queued));
 
-		if (!(piece ? rvcm_pieces_send(peer) : rvcm_send_next(peer)))
+		if (!(piece ? give_next(peer) : rvcm_send_next(peer)))
 			return false;
 		peer->piece_next = !piece;
 	}

@@ -4,15 +4,16 @@
  * locked is limited, devices are full, and some mappings no device takes; none of that is the
  * message's fault.
  *
- *   sender    announced (its RTS names no rail, or one) -> ASK -> asked -> PIECE... -> FIN -> ended
+ *   sender    announced -> ASK without places -> asked -> PIECE... -> FIN -> ended
  *   receiver  matched -> asking (ASK waits for credit) -> filling -> fins -> FIN sent, completed
  *
- * The receiver asks if there is nothing that it could read, or if what it would read into cannot be
- * registered; for what fits the receive, and no more. The sender copies the payload into messages
- * of the ordinary kind, as many as there is credit for, in turns with what else waits for credit:
- * so neither starves the other, and what conn promises of messages (order, once, replay, no
- * deadlock) holds for these. Those that have been asked for are served one after the other, so that
- * a PIECE can only be the next bytes of the first that is not full, and anything else is a breach.
+ * The receiver asks so if there is nothing that it could read, or if what it would have read or
+ * written into cannot be registered; for what fits the receive, and no more. The sender copies the
+ * payload into messages of the ordinary kind, as many as there is credit for, in turns with what
+ * else waits for credit: so neither starves the other, and what conn promises of messages (order,
+ * once, replay, no deadlock) holds for these. Those that have been asked for are served one after
+ * the other, so that a PIECE can only be the next bytes of the first that is not full, and anything
+ * else is a breach.
  *
  * Memory that cannot be registered may not be memory at all: who passes a wild pointer gets the
  * error that he has always got, not a signal.
@@ -61,6 +62,7 @@ int rvcm_pieces_offer(struct rvcm_send *send, int err)
 const char *rvcm_pieces_asked(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_send *send = rvcm_idmap_get(&peer->ep->ids, msg->op_id);
+	const char *why = NULL;
 
 	/* As with FIN. */
 	if (!send && peer->was_down && rvcm_idmap_was(&peer->ep->ids, msg->op_id))
@@ -71,10 +73,17 @@ const char *rvcm_pieces_asked(struct rvcm_peer *peer, const struct rvcm_parse *m
 		return "ASK a second time";
 	if (msg->length > send->length)
 		return "ASK for more than was announced";
+	if (msg->length <= send->given)
+		return "ASK for no more than the RTS had";
+	if (msg->n_places)
+		why = rvcm_write_asked(send, msg);
+	else
+		rvcm_stat_inc(&peer->ep->stats.tx_copied);
+	if (why)
+		return why;
 	send->asked = (size_t)msg->length;
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->asked, &send->node);
-	rvcm_stat_inc(&peer->ep->stats.tx_copied);
 	if (!peer->waiting)
 		rvcm_peer_flush(peer);
 	return NULL;
@@ -89,9 +98,9 @@ static size_t piece_bytes(const struct rvcm_send *send)
 	return rest < max ? rest : max;
 }
 
-bool rvcm_pieces_send(struct rvcm_peer *peer)
+bool rvcm_pieces_send(struct rvcm_send *send)
 {
-	struct rvcm_send *send = rvcm_container_of(peer->asked.next, struct rvcm_send, node);
+	struct rvcm_peer *peer = send->tx.peer;
 	const uint8_t *payload = rvcm_send_payload(send)->addr;
 	size_t bytes = piece_bytes(send);
 	uint8_t *buf = rvcm_path_reserve(peer->path, rvcm_put_bytes(0) + bytes);
@@ -136,7 +145,6 @@ int rvcm_pieces_ask(struct rvcm_recv *recv, int err)
 	if (err)
 		say(peer, rvcm_recv_fit(recv), "from", err);
 	rvcm_stat_inc(&peer->ep->stats.rx_copied);
-	recv->placed = 0;
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->asking, &recv->node);
 	if (!peer->waiting)
@@ -147,15 +155,20 @@ int rvcm_pieces_ask(struct rvcm_recv *recv, int err)
 bool rvcm_pieces_send_ask(struct rvcm_recv *recv)
 {
 	struct rvcm_peer *peer = recv->peer;
+	struct rvcm_message_place places[RVCM_MESSAGE_PLACES_MAX];
+	size_t told = rvcm_write_places(recv, places) * sizeof(places[0]);
 	size_t bytes = rvcm_put_bytes(0) + sizeof(struct rvcm_message_ask);
-	uint8_t *buf = rvcm_path_reserve(peer->path, bytes);
+	uint8_t *buf = rvcm_path_reserve(peer->path, bytes + told);
 	struct rvcm_message_ask *ask;
 
 	if (!buf)
 		return false;
 	ask = (void *)rvcm_put_header(buf, RVCM_MESSAGE_ASK, 0, recv->op_id, 0, 0);
 	rvcm_le64_put(ask->bytes, rvcm_recv_fit(recv));
-	rvcm_path_commit(peer->path, bytes, RVCM_PATH_SOON);
+	memcpy(ask + 1, places, told);
+	recv->told = told != 0;
+	rvcm_peer_expose(peer, recv->told);
+	rvcm_path_commit(peer->path, bytes + told, RVCM_PATH_SOON);
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->filling, &recv->node);
 	return true;
@@ -166,7 +179,7 @@ const char *rvcm_pieces_take(struct rvcm_peer *peer, const struct rvcm_parse *ms
 	struct rvcm_list *node = rvcm_list_first(&peer->filling);
 	struct rvcm_recv *recv = node ? rvcm_container_of(node, struct rvcm_recv, node) : NULL;
 
-	if (!recv || recv->op_id != msg->op_id)
+	if (!recv || recv->op_id != msg->op_id || recv->told)
 		/* It may not have noticed yet that we lost each other. */
 		return peer->was_down ? NULL : "PIECE of what was not asked for, or not yet";
 	if (msg->length > rvcm_recv_fit(recv) - recv->placed)

@@ -14,15 +14,16 @@
  *
  *   send   peer.queued     waits for credit; nothing of it has left
  *          peer.announced  its RTS has left; its FIN is awaited; it has an id
- *          peer.asked      the same, but it goes in copies, some of which have not left
- *          peer.lent       has been given to conn, which sends from its memory
+ *          peer.asked      the same, but it is written, or goes in copies, and not all has left
+ *          peer.lent       has been given to conn, which sends from its memory, or writes
  *          peer.delivering it has left; that the peer has accepted it is awaited
  *          (none)          to ourselves, waiting for its receive; a held message points at it
  *   recv   (match)         posted
  *          peer.placing    matched the beginning of an eager message; its rest is coming
  *          peer.reading    matched an RTS; reads of it may be in flight
- *          peer.asking     matched an RTS, and wants copies; its ASK waits for credit
- *          peer.filling    has asked; copies of it are coming, of the first one first
+ *          peer.asking     matched an RTS, and wants it written, or copies; its ASK waits for
+ *                          credit
+ *          peer.filling    has asked; it is coming, the first one first
  *          peer.fins       read, or given up; its FIN waits for credit
  *
  * Each peer has one FIFO: while anything waits for credit (peer.waiting), everything queues; what
@@ -127,6 +128,7 @@ struct rvcm_peer {
 	struct rvcm_list filling; /* in the order of their ASKs */
 	struct rvcm_list fins;
 	struct rvcm_list held; /* by held.of_peer */
+	uint32_t exposures;    /* operations whose memory it may read, or write */
 	size_t held_bytes;     /* counting each one's own size */
 	uint32_t held_rts;     /* announcements, claimed ones too */
 };
@@ -139,10 +141,17 @@ struct rvcm_send {
 	void *copy;         /* of the payload, ours; then iov is it */
 	struct rvcm_mr *mr; /* announced, lent */
 	uint32_t id;        /* announced, asked; else 0 */
-	size_t asked;       /* bytes to be sent in copies; 0 = it is not asked for */
-	size_t given;       /* of these */
+	size_t asked;       /* bytes to be sent, or written; 0 = it is not asked for */
+	size_t given;       /* of these; the first ones went with the RTS */
 	bool parted;        /* takes no part of tx_max any more */
-	uint32_t mark;      /* delivering: see rvcm_path_confirm */
+	bool told;          /* the peer may read it */
+	bool writes;        /* write.c: mr is made, and the peer knows that */
+	uint32_t tails;     /* given to conn and not back */
+	uint32_t n_places;  /* asked, and to be written; else 0 */
+	uint32_t place;     /* of these: the next one, */
+	size_t place_given; /* and the bytes of it that are given */
+	struct rvcm_message_place places[RVCM_MESSAGE_PLACES_MAX];
+	uint32_t mark; /* delivering: see rvcm_path_confirm */
 };
 
 /* In rvcm_recv.flags: takes a message that nobody wants, and reports nothing. */
@@ -173,7 +182,9 @@ struct rvcm_recv {
 	/* Rendezvous. */
 	uint32_t op_id; /* the peer's */
 	uint32_t reads; /* in flight */
-	size_t placed;  /* filling: bytes that have come */
+	size_t placed;  /* asking, filling: bytes that have come */
+	bool mrs_made;  /* mrs are those of the pieces, on path.read_dev */
+	bool told;      /* the peer may write there */
 	enum rvcm_status status;
 	int err;
 	struct rvcm_mr *mrs[RVCM_EP_IOV_MAX];
@@ -200,10 +211,12 @@ struct rvcm_held {
 	uint32_t flags; /* TAGGED, CQ_DATA */
 	uint64_t data;
 	uint64_t length;
-	uint8_t *payload; /* EAGER; NULL if length is 0 */
+	uint8_t *payload; /* EAGER, RTS: what has come of it; NULL if that is nothing */
+	size_t bytes;     /* of that */
 	uint32_t op_id;   /* RTS */
 	struct rvcm_message_rail rail;
 	bool has_rail;
+	bool writes;
 	struct rvcm_send *send; /* SELF */
 	const void *claimant;   /* claimed: the op_context */
 	enum rvcm_status lost;  /* LOST */
@@ -248,6 +261,15 @@ struct rvcm_why {
 	const char *text;
 };
 
+/* What an announcement says of its payload. */
+struct rvcm_rts {
+	uint32_t op_id;
+	const struct rvcm_message_rail *rail; /* NULL: it cannot be read */
+	bool writes;
+	const uint8_t *payload; /* the beginning */
+	size_t early;           /* bytes of that */
+};
+
 /* -- engine.c -- */
 
 /* As rvcm_mr_dev, of a message's memory; -ENOMEM too if links and their messages need it more. */
@@ -268,6 +290,8 @@ struct rvcm_peer *rvcm_peer_find(struct rvcm_ep *ep, const struct rvcm_addr *nam
 int rvcm_peer_connect(struct rvcm_peer *peer);
 /* Its number for the application is another from now on. */
 void rvcm_peer_renumber(struct rvcm_peer *peer, uint64_t source);
+/* One more of its operations (n = 1), or one less (-1), has memory that the other side may use. */
+void rvcm_peer_expose(struct rvcm_peer *peer, int n);
 /* Send what waits, as far as there is credit. */
 void rvcm_peer_flush(struct rvcm_peer *peer);
 /* The conn is lost: everything that was under way ends. */
@@ -282,6 +306,10 @@ int rvcm_send_post(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t lengt
 int rvcm_send_queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
 /* Send the first of the queue. False: no credit. */
 bool rvcm_send_next(struct rvcm_peer *peer);
+/* Is a long message to the peer under way, that it is not known to have? */
+bool rvcm_send_is_long_under_way(struct rvcm_peer *peer);
+/* It has left: it is over when the peer says that it has it. */
+void rvcm_send_deliver(struct rvcm_send *send);
 /* The peer has accepted everything before mark. */
 void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark);
 /* Make a send that is on no list. NULL: tx_max exist, or no memory. */
@@ -389,8 +417,10 @@ static inline bool rvcm_ep_is_deaf(const struct rvcm_ep *ep)
 int rvcm_rndv_announce(struct rvcm_send *send);
 /* A FIN came. Returns NULL, or what is wrong with it. */
 const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg);
-/* Fetch the message that recv is bound to; rail NULL: there is nothing to read. */
-void rvcm_rndv_fetch(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail);
+/* Fetch the message that recv is bound to. */
+void rvcm_rndv_fetch(struct rvcm_recv *recv, const struct rvcm_rts *rts);
+/* Register what the message goes into, all of it or nothing, for the device it comes in by. */
+int rvcm_rndv_register(struct rvcm_recv *recv, uint32_t access);
 /* Nothing of recv is in flight: it has ended one way or the other, and is over with its FIN. */
 void rvcm_rndv_finish(struct rvcm_recv *recv);
 void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status);
@@ -411,8 +441,8 @@ int rvcm_pieces_offer(struct rvcm_send *send, int err);
 /* An ASK came, or a PIECE. Returns NULL, or what is wrong with it. */
 const char *rvcm_pieces_asked(struct rvcm_peer *peer, const struct rvcm_parse *msg);
 const char *rvcm_pieces_take(struct rvcm_peer *peer, const struct rvcm_parse *msg);
-/* Send the next piece of the first of asked. False: no credit. */
-bool rvcm_pieces_send(struct rvcm_peer *peer);
+/* Send its next piece; it is the first of asked. False: no credit. */
+bool rvcm_pieces_send(struct rvcm_send *send);
 /*
  * Fetch recv's message in copies, because its memory could not be registered for that reason, or
  * because there is nothing to read (0). -EFAULT: it cannot be written to.
@@ -420,6 +450,22 @@ bool rvcm_pieces_send(struct rvcm_peer *peer);
 int rvcm_pieces_ask(struct rvcm_recv *recv, int err);
 /* Send recv's ASK. False: no credit. */
 bool rvcm_pieces_send_ask(struct rvcm_recv *recv);
+
+/* -- write.c -- */
+
+/* The ASK of that send, which is announced, names places. Returns NULL, or what is wrong with it.
+ */
+const char *rvcm_write_asked(struct rvcm_send *send, const struct rvcm_parse *msg);
+/* Write its next part; it is the first of asked. False: no credit. */
+bool rvcm_write_send(struct rvcm_send *send);
+/* A tail of it has come back. */
+void rvcm_write_done(struct rvcm_send *send);
+/* Have recv's message written to its memory. The error is that of registering it. */
+int rvcm_write_ask(struct rvcm_recv *recv);
+/* For its ASK: where to, and how many places that are; 0: it is to come in copies. */
+uint32_t rvcm_write_places(struct rvcm_recv *recv, struct rvcm_message_place *places);
+/* A WRITTEN came. Returns NULL, or what is wrong with it. */
+const char *rvcm_write_take(struct rvcm_peer *peer, const struct rvcm_parse *msg);
 
 /* -- lend.c -- */
 

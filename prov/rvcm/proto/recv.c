@@ -106,6 +106,19 @@ static void place(struct rvcm_ep *ep, struct rvcm_recv *recv, const uint8_t *pay
 	rvcm_recv_end(ep, recv, &ok);
 }
 
+static void fetch_held(struct rvcm_recv *recv, const struct rvcm_held *held)
+{
+	const struct rvcm_rts rts = {
+		.op_id = held->op_id,
+		.rail = held->has_rail ? &held->rail : NULL,
+		.writes = held->writes,
+		.payload = held->payload,
+		.early = held->bytes,
+	};
+
+	rvcm_rndv_fetch(recv, &rts);
+}
+
 void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
 {
 	struct rvcm_ep *ep = held->peer->ep;
@@ -117,7 +130,7 @@ void rvcm_recv_deliver(struct rvcm_recv *recv, struct rvcm_held *held)
 		place(ep, recv, held->payload);
 		break;
 	case RVCM_HELD_RTS:
-		rvcm_rndv_fetch(recv, held->op_id, held->has_rail ? &held->rail : NULL);
+		fetch_held(recv, held);
 		break;
 	case RVCM_HELD_SELF:
 		rvcm_self_take(recv, held->send);
@@ -189,7 +202,7 @@ static const char *hold(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	int rc = rvcm_hold_message(peer, msg);
 
-	if (rc == -EDQUOT && msg->op == RVCM_MESSAGE_RTS)
+	if (rc == -EDQUOT && msg->op == RVCM_MESSAGE_RTS && !msg->early)
 		return "announces more messages than can be under way";
 	if (rc == -EDQUOT)
 		return "sends eagerly far beyond what it was told to";
@@ -197,6 +210,19 @@ static const char *hold(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 		rvcm_path_fault(peer->path, RVCM_STATUS_NO_MEMORY,
 				"no memory to hold an unexpected message");
 	return NULL;
+}
+
+static void fetch(struct rvcm_recv *recv, const struct rvcm_parse *msg)
+{
+	const struct rvcm_rts rts = {
+		.op_id = msg->op_id,
+		.rail = msg->n_rails ? &msg->rails[0] : NULL,
+		.writes = msg->writes,
+		.payload = msg->payload,
+		.early = msg->early,
+	};
+
+	rvcm_rndv_fetch(recv, &rts);
 }
 
 /* found is the receive that takes it, or NULL. */
@@ -213,7 +239,7 @@ static const char *give(struct rvcm_peer *peer, const struct rvcm_parse *msg,
 	if (msg->op == RVCM_MESSAGE_EAGER)
 		place(ep, recv, msg->payload);
 	else
-		rvcm_rndv_fetch(recv, msg->op_id, msg->n_rails ? &msg->rails[0] : NULL);
+		fetch(recv, msg);
 	return NULL;
 }
 
@@ -246,7 +272,7 @@ static const char *(*const handlers[])(struct rvcm_peer *, const struct rvcm_par
 	[RVCM_MESSAGE_EAGER] = arrived,          [RVCM_MESSAGE_RTS] = arrived,
 	[RVCM_MESSAGE_FIN] = rvcm_rndv_fin,      [RVCM_MESSAGE_EAGER_OFF] = eager_off,
 	[RVCM_MESSAGE_EAGER_ON] = eager_on,      [RVCM_MESSAGE_ASK] = rvcm_pieces_asked,
-	[RVCM_MESSAGE_PIECE] = rvcm_pieces_take,
+	[RVCM_MESSAGE_PIECE] = rvcm_pieces_take, [RVCM_MESSAGE_WRITTEN] = rvcm_write_take,
 };
 
 static void refuse(struct rvcm_peer *peer, const char *why)

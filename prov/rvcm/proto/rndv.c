@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rendezvous: the sender announces (RTS), the receiver fetches with RDMA reads when a receive has
- * matched, and says so (FIN). What cannot be registered on either side is fetched in copies, which
- * is pieces.c's.
+ * matched, and says so (FIN). Where the sender would rather write it is asked to (write.c), and
+ * what cannot be registered on either side is fetched in copies (pieces.c).
  *
  *   sender    queued -> announced (memory registered, id taken) -> FIN or down -> ended
  *   receiver  posted -> reading (one read per piece of the receive) -> on fins -> FIN sent,
@@ -22,22 +22,26 @@
 
 /* -- the sender --------------------------------------------------------------------------- */
 
-/* Let the peer read the payload on our device dev. */
-static int expose_payload(struct rvcm_send *send, uint16_t dev, struct rvcm_dev_mr **dev_mr)
+/* Let the peer read the payload on the path's device, or that device. */
+static int expose_payload(struct rvcm_send *send, struct rvcm_dev_mr **dev_mr)
 {
 	const struct rvcm_ep_iov *piece = rvcm_send_payload(send);
+	const struct rvcm_path *path = send->tx.peer->path;
+	uint32_t access = path->write_max ? 0 : RVCM_DEV_ACCESS_REMOTE_READ;
 	int rc;
 
-	rc = rvcm_mr_get(send->tx.peer->ep->engine->mr, piece->addr, piece->length,
-			 RVCM_DEV_ACCESS_REMOTE_READ, &send->mr);
-	return rc ? rc : rvcm_engine_register(send->tx.peer->ep->engine, send->mr, dev, dev_mr);
+	rc = rvcm_mr_get(send->tx.peer->ep->engine->mr, piece->addr, piece->length, access,
+			 &send->mr);
+	if (!rc)
+		rc = rvcm_engine_register(send->tx.peer->ep->engine, send->mr, path->dev, dev_mr);
+	return rc;
 }
 
 /*
  * There is nothing to read of an empty one, of one that cannot be registered, or if there is no
  * room to say where it could be: *dev_mr stays NULL. It gets an id like any other.
  */
-static int expose(struct rvcm_send *send, uint16_t dev, bool has_room, struct rvcm_dev_mr **dev_mr)
+static int expose(struct rvcm_send *send, bool has_room, struct rvcm_dev_mr **dev_mr)
 {
 	struct rvcm_ep *ep = send->tx.peer->ep;
 	int rc = has_room ? 0 : -ENOMEM;
@@ -45,7 +49,7 @@ static int expose(struct rvcm_send *send, uint16_t dev, bool has_room, struct rv
 	if (send->length == 0)
 		rc = 0;
 	else if (has_room)
-		rc = expose_payload(send, dev, dev_mr);
+		rc = expose_payload(send, dev_mr);
 	if (rc)
 		rc = rvcm_pieces_offer(send, -rc);
 	if (rc)
@@ -65,7 +69,8 @@ static void put_rail(struct rvcm_message_rail *rail, const struct rvcm_send *sen
 	rvcm_le32_put(rail->rkey, dev_mr->rkey);
 }
 
-static struct rvcm_message_rail *put_rts(uint8_t *buf, const struct rvcm_send *send, bool has_rail)
+/* Returns what follows. */
+static uint8_t *put_rts(uint8_t *buf, const struct rvcm_send *send)
 {
 	struct rvcm_message_rts *rts;
 
@@ -73,38 +78,69 @@ static struct rvcm_message_rail *put_rts(uint8_t *buf, const struct rvcm_send *s
 				      send->tx.data);
 	memset(rts, 0, sizeof(*rts));
 	rvcm_le64_put(rts->length, send->length);
-	rvcm_le16_put(rts->n_rails, has_rail);
+	rvcm_le16_put(rts->n_rails, send->told);
+	rts->writes = send->writes;
 	return (void *)(rts + 1);
+}
+
+/*
+ * How much of the payload goes with an RTS of so many bytes: what goes eagerly, if nobody has to
+ * wait for it, and the receiver does not hold all that it wants to.
+ */
+static size_t early_bytes(const struct rvcm_send *send, size_t bytes)
+{
+	struct rvcm_peer *peer = send->tx.peer;
+	size_t room = rvcm_path_message_max(peer->path) - bytes;
+	size_t most = peer->ep->engine->eager_max < room ? peer->ep->engine->eager_max : room;
+
+	if (!peer->path->write_max || peer->eager_off || rvcm_send_is_long_under_way(peer))
+		return 0;
+	return send->length < most ? send->length : most;
+}
+
+/* Fill in the RTS, which is that long without a rail and payload; returns its length. */
+static size_t compose(uint8_t *buf, struct rvcm_send *send, size_t bytes,
+		      const struct rvcm_dev_mr *dev_mr)
+{
+	struct rvcm_peer *peer = send->tx.peer;
+	uint8_t *rest;
+
+	send->writes = dev_mr && peer->path->write_max;
+	send->told = dev_mr && !peer->path->write_max;
+	rest = put_rts(buf, send);
+	if (send->told) {
+		put_rail((void *)rest, send, dev_mr, peer->path->dev);
+		rvcm_peer_expose(peer, 1);
+		return bytes + sizeof(struct rvcm_message_rail);
+	}
+	if (send->given)
+		memcpy(rest, rvcm_send_payload(send)->addr, send->given);
+	return bytes + send->given;
 }
 
 int rvcm_rndv_announce(struct rvcm_send *send)
 {
 	struct rvcm_peer *peer = send->tx.peer;
-	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts) +
-		       sizeof(struct rvcm_message_rail);
-	bool has_room = bytes <= rvcm_path_message_max(peer->path);
-	size_t most = has_room ? bytes : bytes - sizeof(struct rvcm_message_rail);
+	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts);
+	size_t rail = peer->path->write_max ? 0 : sizeof(struct rvcm_message_rail);
+	bool has_room = bytes + rail <= rvcm_path_message_max(peer->path);
+	size_t early = early_bytes(send, bytes);
 	struct rvcm_dev_mr *dev_mr = NULL;
-	struct rvcm_message_rail *rail;
-	uint8_t *buf = rvcm_path_reserve(peer->path, most);
+	uint8_t *buf = rvcm_path_reserve(peer->path, bytes + (has_room ? rail : 0) + early);
 	int rc;
 
 	if (!buf)
 		return -EAGAIN;
-	rc = expose(send, peer->path->dev, has_room, &dev_mr);
+	rc = expose(send, has_room, &dev_mr);
 	if (rc) {
 		rvcm_path_cancel(peer->path);
 		return rc;
 	}
-	rail = put_rts(buf, send, dev_mr != NULL);
-	if (dev_mr)
-		put_rail(rail, send, dev_mr, peer->path->dev);
-	else
-		bytes -= sizeof(*rail);
+	send->given = early;
+	bytes = compose(buf, send, bytes, dev_mr);
 	rvcm_path_commit(peer->path, bytes, RVCM_PATH_SOON);
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->announced, &send->node);
-	peer->path->exposed |= dev_mr != NULL;
 	rvcm_send_part(send);
 	rvcm_stat_inc(&peer->ep->stats.tx_rndv);
 	return 0;
@@ -120,6 +156,8 @@ const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 		return NULL;
 	if (!send || send->tx.peer != peer)
 		return "FIN for an operation that is not announced";
+	if (send->n_places)
+		return "FIN for what is written";
 	if (send->given < send->asked)
 		return "FIN for what has not been given yet";
 	if (msg->status == RVCM_STATUS_OK || msg->status == RVCM_STATUS_TRUNCATED) {
@@ -130,8 +168,6 @@ const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 		why.text = rvcm_status_text(msg->status);
 	}
 	rvcm_send_end(send, &why);
-	if (peer->path)
-		peer->path->exposed = !rvcm_list_empty(&peer->announced);
 	return NULL;
 }
 
@@ -139,6 +175,10 @@ const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 
 void rvcm_rndv_release(struct rvcm_recv *recv)
 {
+	if (recv->told)
+		rvcm_peer_expose(recv->peer, -1);
+	recv->told = false;
+	recv->mrs_made = false;
 	for (uint32_t i = 0; i < RVCM_EP_IOV_MAX; i++) {
 		rvcm_mr_put(recv->mrs[i]);
 		recv->mrs[i] = NULL;
@@ -164,12 +204,11 @@ static size_t piece_bytes(const struct rvcm_recv *recv, uint32_t i, size_t rest)
 	return rest < room ? rest : room;
 }
 
-static int register_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes)
+static int register_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint32_t access)
 {
 	struct rvcm_peer *peer = recv->peer;
 	struct rvcm_dev_mr *dev_mr;
-	int rc = rvcm_mr_get(peer->ep->engine->mr, recv->iov[i].addr, bytes,
-			     RVCM_DEV_ACCESS_LOCAL_WRITE, &recv->mrs[i]);
+	int rc = rvcm_mr_get(peer->ep->engine->mr, recv->iov[i].addr, bytes, access, &recv->mrs[i]);
 
 	return rc ? rc
 		  : rvcm_engine_register(peer->ep->engine, recv->mrs[i], peer->path->read_dev,
@@ -177,7 +216,7 @@ static int register_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes)
 }
 
 /* All of it or nothing: what is being read cannot be asked for in another way. */
-static int register_pieces(struct rvcm_recv *recv)
+int rvcm_rndv_register(struct rvcm_recv *recv, uint32_t access)
 {
 	size_t rest = rvcm_recv_fit(recv);
 	int rc = 0;
@@ -186,9 +225,10 @@ static int register_pieces(struct rvcm_recv *recv)
 		size_t bytes = piece_bytes(recv, i, rest);
 
 		if (bytes)
-			rc = register_piece(recv, i, bytes);
+			rc = register_piece(recv, i, bytes, access);
 		rest -= bytes;
 	}
+	recv->mrs_made = rc == 0;
 	if (rc)
 		rvcm_rndv_release(recv);
 	return rc;
@@ -232,33 +272,49 @@ static int read_pieces(struct rvcm_recv *recv, const struct rvcm_message_rail *r
 	return rc;
 }
 
-/* Begin to read, or ask for copies. False: neither can be, or need be; *rc says why. */
-static bool begin(struct rvcm_recv *recv, const struct rvcm_message_rail *rail, int *rc)
+/* Have it come, one way or the other. False: neither can be, or need be; *rc says why. */
+static bool begin(struct rvcm_recv *recv, const struct rvcm_rts *rts, int *rc)
 {
-	if (rvcm_recv_fit(recv) == 0)
+	if (recv->placed == rvcm_recv_fit(recv))
 		return false;
-	if (rail)
-		*rc = register_pieces(recv);
-	if (*rc || !rail) {
+	if (rts->rail)
+		*rc = rvcm_rndv_register(recv, RVCM_DEV_ACCESS_LOCAL_WRITE);
+	else if (rts->writes)
+		*rc = rvcm_write_ask(recv);
+	if (rts->writes && !*rc)
+		return true;
+	if (*rc || !rts->rail) {
 		*rc = rvcm_pieces_ask(recv, -*rc);
 		return *rc == 0;
 	}
-	*rc = read_pieces(recv, rail);
+	*rc = read_pieces(recv, rts->rail);
 	return recv->reads != 0;
 }
 
-void rvcm_rndv_fetch(struct rvcm_recv *recv, uint32_t op_id, const struct rvcm_message_rail *rail)
+/* As much of the beginning as fits. */
+static void place_early(struct rvcm_recv *recv, const struct rvcm_rts *rts)
+{
+	size_t fit = rvcm_recv_fit(recv);
+
+	recv->placed = rts->early < fit ? rts->early : fit;
+	rvcm_iov_scatter(recv->iov, recv->n_iov, 0, rts->payload, recv->placed);
+}
+
+void rvcm_rndv_fetch(struct rvcm_recv *recv, const struct rvcm_rts *rts)
 {
 	bool begun;
 	int rc = 0;
 
-	recv->op_id = op_id;
+	recv->op_id = rts->op_id;
 	recv->reads = 0;
 	recv->status = RVCM_STATUS_OK;
 	recv->err = 0;
+	recv->mrs_made = false;
+	recv->told = false;
 	memset(recv->mrs, 0, sizeof(recv->mrs));
+	place_early(recv, rts);
 	rvcm_list_add_tail(&recv->peer->reading, &recv->node);
-	begun = begin(recv, rail, &rc);
+	begun = begin(recv, rts, &rc);
 	if (rc) {
 		recv->status = rc == -ENOTCONN ? RVCM_STATUS_FLUSHED : rvcm_status_from_errno(-rc);
 		recv->err = -rc;

@@ -24,8 +24,7 @@ _Static_assert(2 * PARTED_MAX <= RVCM_MESSAGE_ANNOUNCED_MAX, "a receiver bears w
 
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
-/* Is a long message to the peer under way, that it is not known to have? */
-static bool long_under_way(struct rvcm_peer *peer)
+bool rvcm_send_is_long_under_way(struct rvcm_peer *peer)
 {
 	if (peer->long_sent && rvcm_path_accepted(peer->path, peer->long_mark))
 		peer->long_sent = false;
@@ -44,7 +43,8 @@ static size_t eager_max(struct rvcm_peer *peer, size_t length)
 	size_t room = rvcm_put_room(rvcm_path_message_max(peer->path));
 	size_t max = engine->eager_lone_max;
 
-	if (length <= engine->eager_max || length > engine->eager_lone_max || long_under_way(peer))
+	if (length <= engine->eager_max || length > engine->eager_lone_max ||
+	    rvcm_send_is_long_under_way(peer))
 		max = engine->eager_max;
 	return max < room ? max : room;
 }
@@ -147,6 +147,12 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 	send->asked = 0;
 	send->given = 0;
 	send->parted = false;
+	send->told = false;
+	send->writes = false;
+	send->tails = 0;
+	send->n_places = 0;
+	send->place = 0;
+	send->place_given = 0;
 	return send;
 }
 
@@ -184,6 +190,8 @@ void rvcm_send_free(struct rvcm_send *send)
 {
 	struct rvcm_ep *ep = send->tx.peer->ep;
 
+	if (send->told)
+		rvcm_peer_expose(send->tx.peer, -1);
 	rvcm_list_del(&send->node);
 	rvcm_mr_put(send->mr);
 	rvcm_store_put(&ep->engine->store, send->copy, send->length);
@@ -255,8 +263,7 @@ static bool lend(struct rvcm_send *send)
 	return true;
 }
 
-/* It has left; now the peer is to say that it has it. */
-static void deliver(struct rvcm_send *send)
+void rvcm_send_deliver(struct rvcm_send *send)
 {
 	struct rvcm_peer *peer = send->tx.peer;
 
@@ -277,7 +284,7 @@ bool rvcm_send_next(struct rvcm_peer *peer)
 	if (!send_eager(&send->tx, send->length))
 		return false;
 	if (send->tx.flags & RVCM_EP_DELIVERED)
-		deliver(send);
+		rvcm_send_deliver(send);
 	else
 		rvcm_send_end(send, &ok);
 	return true;
