@@ -15,7 +15,7 @@
 #define LIMITS_READS_MAX 32u
 
 /* A message of a pool takes so much locked memory: what conn sends eagerly, with its header. */
-#define LIMITS_POOL_BYTES (8192u + 512u)
+#define LIMITS_POOL_BYTES (16384u + 512u)
 
 /* IBTA volume 1, 12.7.11 and A10: what is left of CM's private data behind the IP CM header. */
 #define LIMITS_IB_PRIVATE_BYTES 56u
@@ -120,6 +120,7 @@ void rvcm_verbs_limits_attr(struct rvcm_dev_attr *attr, const struct ibv_device_
 	attr->mr_max = limit_of(device->max_mr, INT32_MAX);
 	attr->message_bytes_max = port->max_msg_sz ? at_most(port->max_msg_sz, 1u << 30) : 1u << 30;
 	attr->pool_message_bytes = LIMITS_POOL_BYTES;
+	attr->pushes = true;
 	attr->pool_waits = false;
 	attr->mtu_bytes = 128u << port->active_mtu;
 }
