@@ -123,7 +123,7 @@ static void private_data_that_is_refused(void **state)
 		{ "magic", RVCM_WIRE_REASON_MALFORMED }, { "version", RVCM_WIRE_REASON_VERSION },
 		{ "role", RVCM_WIRE_REASON_MALFORMED },  { "mac", RVCM_WIRE_REASON_KEY },
 		{ "key", RVCM_WIRE_REASON_KEY },         { "name", RVCM_WIRE_REASON_NAME },
-		{ "life", RVCM_WIRE_REASON_STALE },      { "long noise", RVCM_WIRE_REASON_VERSION },
+		{ "life", RVCM_WIRE_REASON_GONE },       { "long noise", RVCM_WIRE_REASON_VERSION },
 	};
 
 	(void)state;
@@ -138,8 +138,11 @@ static void private_data_that_is_refused(void **state)
 		shake = bare_shake_of(&b, i == 4 ? RVCM_WIRE_REPLY : RVCM_WIRE_REQUEST);
 		if (i == 7)
 			shake.name = victim.name;
-		if (i == 8)
+		if (i == 8) {
+			shake.flags = RVCM_WIRE_RECOVERY;
+			shake.begun = 1;
 			shake.peer_incarnation = 12345;
+		}
 		rvcm_shake_encode(&shake, i == 6 ? other_key : scene_key, NULL, (void *)data);
 		if (i == 0)
 			bytes = 0;

@@ -234,6 +234,7 @@ static void node_open(struct conns *c, int index)
 		.pool_count = c->conf.pool_count,
 		.hold = index % 2,
 		.connect_timeout_ns = 8 * SIM_S,
+		.reconnect_timeout_ns = c->conf.reconnect_ns,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
 		.env = sim_env(c->net),

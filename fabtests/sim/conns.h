@@ -57,11 +57,12 @@ struct conns_conf {
 	struct sim_conf sim;
 	int n;
 	uint32_t window_max;
-	uint32_t pool_count; /* messages that a device's pool holds; 0 = conn's own choice */
-	uint32_t sq_depth;   /* of the devices' send queues; 0 = the simulator's */
-	uint8_t key_of_last; /* the last node's job key begins with this */
-	bool early;          /* a send may be through before it has arrived */
-	bool answers;        /* some messages are sent from on_recv */
+	uint32_t pool_count;   /* messages that a device's pool holds; 0 = conn's own choice */
+	uint32_t sq_depth;     /* of the devices' send queues; 0 = the simulator's */
+	uint8_t key_of_last;   /* the last node's job key begins with this */
+	bool early;            /* a send may be through before it has arrived */
+	uint64_t reconnect_ns; /* 0 = what is lost is lost */
+	bool answers;          /* some messages are sent from on_recv */
 };
 
 struct conns {

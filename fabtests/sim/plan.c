@@ -5,6 +5,7 @@
 
 #include "sim/watch.h"
 
+#define RECONNECT_NS  (20 * SIM_S)
 #define DRAIN_NS      (60 * SIM_S) /* in which everything must be over */
 #define ANY_OPEN      10u          /* receives for whatever comes, tagged or not, while draining */
 #define TRIES_MAX     100          /* to post them, in a turn */
@@ -35,6 +36,7 @@ struct plan plan_of(uint64_t seed)
 	plan.churn = plan.closes && !plan.faults && !plan.deaths && seed & 8;
 	plan.moves = plan.churn && seed / 32 % 3 == 0;
 	plan.full = seed / 32 % 4 == 3;
+	plan.recovers = seed / 64 & 1;
 	plan.end = seed % 23 == 0 ? PLAN_ABANDON : PLAN_DRAIN;
 	return plan;
 }
@@ -471,9 +473,11 @@ void plan_run(const struct plan *plan, struct plan_sums *sums)
 		conf.garble_ppm = 0;
 		conf.retry_timeout_ns = 30 * SIM_S; /* lulls may add up */
 	}
-	r.w = world_open(&conf, !plan->churn  ? WORLD_STAYS
-				: plan->moves ? WORLD_MOVES
-					      : WORLD_COMES);
+	r.w = world_open(&conf,
+			 !plan->churn  ? WORLD_STAYS
+			 : plan->moves ? WORLD_MOVES
+				       : WORLD_COMES,
+			 plan->recovers ? RECONNECT_NS : 0);
 	if (plan->churn) {
 		r.w->meanwhile = meanwhile;
 		r.w->meanwhile_ctx = &r;

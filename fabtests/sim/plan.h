@@ -21,8 +21,9 @@ struct plan {
 		     */
 	bool moves; /* churn: and they are opened in any process of their host */
 	bool lulls; /* threads, peers and links fall silent for a while */
-	bool sleepy; /* world.sleepy */
-	bool full;   /* devices refuse registrations for a while */
+	bool sleepy;   /* world.sleepy */
+	bool recovers; /* what has lost its link, if it can */
+	bool full;     /* devices refuse registrations for a while */
 	int steps;
 	enum plan_end end;
 };

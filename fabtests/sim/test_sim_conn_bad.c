@@ -382,10 +382,12 @@ static void requests_that_are_refused(void **state)
 	assert_int_equal(liar.reason, RVCM_WIRE_REASON_MALFORMED);
 	liar_hang_up(&liar);
 
-	shake.peer_incarnation = 12345;
+	shake.peer_incarnation = 12345; /* it goes on with what it had with a former life */
+	shake.begun = 1;
+	shake.flags = RVCM_WIRE_RECOVERY;
 	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
 	liar_request(&liar, &request);
-	assert_int_equal(liar.reason, RVCM_WIRE_REASON_STALE);
+	assert_int_equal(liar.reason, RVCM_WIRE_REASON_GONE);
 	liar_hang_up(&liar);
 
 	shake = liar_shake(&liar, RVCM_WIRE_REQUEST);

@@ -3,6 +3,7 @@
 
 #include "conn/conn_impl.h"
 #include "conn/path.h"
+#include "conn/tx.h"
 #include "sim/watch.h"
 
 #define IMPLIES(a, b) assert_true(!(a) || (b))
@@ -43,7 +44,9 @@ static void watch_sending(struct rvcm_conn *conn)
 
 	assert_int_equal(follow(&conn->pending, follow(&conn->replay, conn->tx_acked)),
 			 conn->tx_seq);
-	assert_false(rvcm_seq_before(conn->tx_limit, conn->tx_seq));
+	if (conn->tx_sent == 0) /* else less may be granted on this link than on one before */
+		assert_false(rvcm_seq_before(conn->tx_limit, conn->tx_seq));
+	assert_false(rvcm_seq_before(rvcm_tx_next(conn), conn->tx_acked));
 	assert_true(link->posted - link->completed + conn->reads_inflight <= link->sq_depth);
 	assert_true(conn->reads_inflight <= RVCM_CONN_READS_MAX);
 	if (conn->way.end)
@@ -64,7 +67,16 @@ static void watch_receiving(struct rvcm_conn *conn)
 static void watch_conn(struct rvcm_conn *conn)
 {
 	assert_null(conn->reserved);
-	IMPLIES(conn->up, conn->link && !conn->failed);
+	IMPLIES(conn->up, conn->link && !conn->failed && !(conn->recovering && !conn->failing));
+	if (conn->recovering) {
+		assert_false(conn->usual);
+		assert_int_equal(follow(&conn->pending, follow(&conn->replay, conn->tx_acked)),
+				 conn->tx_seq);
+		IMPLIES(!conn->failing, !conn->replay.first && conn->reads_inflight == 0);
+		return;
+	}
+	if (conn->lasts && (conn->failed || (conn->failing && !conn->link)))
+		return; /* it is to be given up */
 	if (!conn->link || conn->failed) {
 		assert_true(!conn->replay.first && !conn->pending.first);
 		assert_true(rvcm_list_empty(&conn->reads));
@@ -81,8 +93,8 @@ static void watch_path(struct rvcm_path_full *path)
 {
 	IMPLIES(path->pub.up, path->out && path->out->up);
 	IMPLIES(path->tx, path->tx == path->out && path->introduced && path->pub.up);
-	IMPLIES(path->out, path->out->link);
-	IMPLIES(path->in, path->in->link);
+	IMPLIES(path->out, path->out->link || path->out->recovering || path->out->failing);
+	IMPLIES(path->in, path->in->link || path->in->recovering || path->in->failing);
 	IMPLIES(path->out && path->blocked && !path->down_due, !rvcm_list_empty(&path->of_blocked));
 	IMPLIES(path->waiting, !path->out);
 	IMPLIES(path->reads || path->placing, path->in);
@@ -94,8 +106,20 @@ void watch_conns(struct rvcm_carrier *carrier)
 	struct rvcm_hash_node *node = NULL;
 	struct rvcm_list *pos;
 
-	rvcm_list_for_each (pos, &carrier->all_conns)
-		watch_conn(rvcm_list_entry(pos, struct rvcm_conn, of_carrier));
+	size_t trunks = 0;
+
+	rvcm_list_for_each (pos, &carrier->all_conns) {
+		struct rvcm_conn *conn = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		watch_conn(conn);
+		trunks += conn->link || conn->recovering || conn->failing;
+	}
+	assert_int_equal(rvcm_hash_count(&carrier->trunks), trunks);
+	while ((node = rvcm_hash_next(&carrier->trunks, node))) {
+		struct rvcm_conn *conn = rvcm_container_of(node, struct rvcm_conn, trunk);
+
+		assert_true(conn->link || conn->recovering || conn->failing);
+	}
 	while ((node = rvcm_hash_next(&carrier->paths, node)))
 		watch_path(rvcm_container_of(node, struct rvcm_path_full, node));
 }
@@ -125,11 +149,11 @@ static uint32_t length_of(const struct rvcm_buf *buf)
 
 static void watch_direction(struct rvcm_conn *from, struct rvcm_conn *to, bool broken)
 {
-	uint32_t under_way = from->tx_seq - length_of(from->pending.first) - to->rx_next;
+	uint32_t under_way = rvcm_tx_next(from) - to->rx_next;
 	uint32_t seen = sim_qp_coming(to->link->qp, is_numbered);
 	uint32_t unsent = sim_qp_unsent(from->link->qp);
 
-	assert_false(rvcm_seq_before(from->tx_seq, to->rx_next));
+	assert_false(rvcm_seq_before(rvcm_tx_next(from), to->rx_next));
 	assert_false(rvcm_seq_before(to->rx_next, to->rx_acked));
 	assert_false(rvcm_seq_before(to->rx_acked, from->tx_acked));
 	assert_false(rvcm_seq_before(to->rx_acked + to->rx_window, from->tx_limit));
@@ -143,7 +167,8 @@ static void watch_link(void *arg, struct rvcm_dev_qp *a, struct rvcm_dev_qp *b, 
 	struct rvcm_conn *y = ((struct rvcm_link *)b->ctx)->conn;
 
 	(void)arg;
-	if (!x || !y || x->failing || y->failing || x->failed || y->failed)
+	if (!x || !y || x->failing || y->failing || x->failed || y->failed || x->recovering ||
+	    y->recovering)
 		return;
 	watch_direction(x, y, broken);
 	watch_direction(y, x, broken);

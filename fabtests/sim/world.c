@@ -87,6 +87,7 @@ static struct world_engine *engine_open(struct world *w, int index)
 			.window_max = windows[seed % 5],
 			.hold = seed % 13 < 9,
 			.connect_timeout_ns = 8 * SIM_S,
+			.reconnect_timeout_ns = w->reconnect_ns,
 			.linger_ns = SIM_S,
 			.rnr_timeout_ns = SIM_S,
 			.env = { env_now, env_random, wake_data, wake_control, engine },
@@ -148,11 +149,12 @@ static void populate(struct world *w, uint64_t seed, enum world_churn churn)
 	}
 }
 
-struct world *world_open(const struct sim_conf *conf, enum world_churn churn)
+struct world *world_open(const struct sim_conf *conf, enum world_churn churn, uint64_t reconnect_ns)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t seed = conf->seed;
 
+	w->reconnect_ns = reconnect_ns;
 	w->net = sim_net_open(conf);
 	w->rng = sim_net_rng(w->net);
 	rvcm_list_init(&w->ghosts);

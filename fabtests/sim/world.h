@@ -103,9 +103,10 @@ struct world_owed {
 struct world {
 	struct sim_net *net;
 	struct rvcm_rng *rng;
-	bool faulty;  /* operations may end in errors */
-	bool orderly; /* nothing fails and nobody dies: endpoints only close */
-	bool sleepy;  /* who has nothing to do sleeps until woken */
+	bool faulty;           /* operations may end in errors */
+	bool orderly;          /* nothing fails and nobody dies: endpoints only close */
+	uint64_t reconnect_ns; /* of carriers */
+	bool sleepy;           /* who has nothing to do sleeps until woken */
 	int n_engines, n_eps;
 	int n_stable; /* the first of them never close; nothing between two of them may fail */
 	void (*meanwhile)(void *ctx); /* what others do while an endpoint closes, or NULL */
@@ -140,7 +141,9 @@ enum world_churn {
 	WORLD_MOVES, /* the same, on one host: they can come back in another process */
 };
 
-struct world *world_open(const struct sim_conf *conf, enum world_churn churn);
+/* reconnect_ns: of its carriers. */
+struct world *world_open(const struct sim_conf *conf, enum world_churn churn,
+			 uint64_t reconnect_ns);
 
 /* Endpoints that are still open are closed first. */
 void world_close(struct world *w);

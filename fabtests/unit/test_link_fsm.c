@@ -20,7 +20,7 @@ static bool is_request(enum rvcm_link_event e)
 static bool is_release(enum rvcm_link_event e)
 {
 	return e == RVCM_LINK_EV_RELEASED || e == RVCM_LINK_EV_RELEASED_WANT ||
-	       e == RVCM_LINK_EV_RELEASED_CLAIM;
+	       e == RVCM_LINK_EV_RELEASED_LATER || e == RVCM_LINK_EV_RELEASED_CLAIM;
 }
 
 #define EACH(s, e)                                          \
@@ -210,6 +210,7 @@ static bool possible(const struct held *h, enum rvcm_link_event e)
 		return h->given;
 	case RVCM_LINK_EV_RELEASED:
 	case RVCM_LINK_EV_RELEASED_WANT:
+	case RVCM_LINK_EV_RELEASED_LATER:
 		return h->given && h->down && !h->claim;
 	case RVCM_LINK_EV_RELEASED_CLAIM:
 		return h->given && h->down && h->claim;

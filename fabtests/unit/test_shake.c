@@ -15,14 +15,14 @@ static struct rvcm_shake sample(enum rvcm_wire_role role)
 {
 	struct rvcm_shake shake = {
 		.role = role,
-		.flags = RVCM_WIRE_ASK,
+		.flags = RVCM_WIRE_RECOVERY,
 		.link = 3,
 		.caps = 0x1234,
 		.incarnation = 0xa1b2c3d4,
 		.peer_incarnation = 0x55667788,
 		.epoch = 9,
-		.next_seq = 0x01020304,
-		.imm_seen = 0x0a0b0c0d,
+		.begun = 0x01020304,
+		.heard = 0x0a0b0c0d,
 		.window = 0x0405,
 	};
 
@@ -36,11 +36,11 @@ static struct rvcm_shake sample(enum rvcm_wire_role role)
 static void request_bytes(void **state)
 {
 	static const uint8_t head[24] = {
-		0x01, 0xac,                                                  /* version 1, magic */
-		0x09,                                                        /* REQUEST | ASK */
-		0x03,                                                        /* link */
-		0x34, 0x12,                                                  /* caps */
-		0x34, 0x12,                                                  /* port 4660 */
+		0x01, 0xac, /* version 1, magic */
+		0x05,       /* REQUEST | RECOVERY */
+		0x03,       /* link */
+		0x34, 0x12, /* caps */
+		0x34, 0x12, /* port 4660 */
 		0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3, /* v4-mapped */
 	};
 	static const uint8_t tail[22] = {
@@ -67,7 +67,7 @@ static void round_trip(void **state)
 		rvcm_shake_decode(&request, sizeof(request), RVCM_WIRE_REQUEST, key, NULL, &out),
 		RVCM_WIRE_REASON_NONE);
 	assert_memory_equal(&in.name, &out.name, sizeof(in.name));
-	assert_int_equal(out.flags, RVCM_WIRE_ASK);
+	assert_int_equal(out.flags, RVCM_WIRE_RECOVERY);
 	assert_int_equal(out.epoch, 9);
 	assert_int_equal(out.window, 0x0405);
 

@@ -28,6 +28,7 @@ enum rvcm_buf_flag {
 	RVCM_BUF_HELD = 1u << 0,      /* by replay: not acknowledged yet */
 	RVCM_BUF_INUSE = 1u << 1,     /* by the device */
 	RVCM_BUF_SIGNALLED = 1u << 2, /* its post has to be */
+	RVCM_BUF_LENT = 1u << 3,      /* its tail's owner waits for the acknowledgement */
 };
 
 /* Header and payload of one frame. */
@@ -115,6 +116,19 @@ static inline void rvcm_buf_queue_add(struct rvcm_buf_queue *queue, struct rvcm_
 	buf->next = NULL;
 	*queue->end = buf;
 	queue->end = &buf->next;
+}
+
+/* Put all of front before those that are in the queue. */
+static inline void rvcm_buf_queue_prepend(struct rvcm_buf_queue *queue,
+					  struct rvcm_buf_queue *front)
+{
+	if (!front->first)
+		return;
+	*front->end = queue->first;
+	if (!queue->first)
+		queue->end = front->end;
+	queue->first = front->first;
+	rvcm_buf_queue_init(front);
 }
 
 /* Take the first one off; there is one. */

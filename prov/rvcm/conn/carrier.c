@@ -167,6 +167,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	rvcm_list_init(&carrier->held);
 	rvcm_list_init(&carrier->claims_failing);
 	rvcm_list_init(&carrier->ended);
+	rvcm_list_init(&carrier->reopening);
 	rvcm_buf_pool_init(&carrier->bufs, carrier);
 	rvcm_pool_init(&carrier->reads, sizeof(struct rvcm_read), 0, 64, 0);
 	for (uint32_t i = 0; i < attr->n_devs && !rc; i++)

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/le.h"
 #include "base/log.h"
 #include "conn/conn_impl.h"
 
@@ -94,19 +95,24 @@ static void supersede(struct rvcm_contact *contact, const struct rvcm_link *by)
 
 		if (link == by || link->peer_incarnation != by->peer_incarnation)
 			continue;
-		rvcm_cause_set(&link->cause, &contact->peer, RVCM_STATUS_REJECTED_STALE, 0,
-			       "it has opened another connection since");
+		/* It may have proved itself by now: what it has begun may go on. */
+		rvcm_cause_set(&link->cause, &contact->peer,
+			       rvcm_le32_get(by->request.begun) ? RVCM_STATUS_CONNECTION_LOST
+								: RVCM_STATUS_REJECTED_STALE,
+			       0, "it has opened another connection since");
 		drop(link);
 	}
 }
 
 /*
  * What the opener may send behind its HELLO. Nothing, where something else may have to be reaped
- * first: then the window is granted by our HELLO.
+ * first, or a conn goes on: then the window is granted by our HELLO, with what has arrived.
  */
 static uint16_t window(const struct rvcm_contact *contact, const struct rvcm_link *link)
 {
-	return contact->link || contact->n_claims > 1 ? 0 : (uint16_t)link->window;
+	if (contact->link || contact->n_claims > 1 || rvcm_le32_get(link->request.begun))
+		return 0;
+	return (uint16_t)link->window;
 }
 
 static int answer(struct rvcm_contact *contact, struct rvcm_link *link)
@@ -121,6 +127,7 @@ static int answer(struct rvcm_contact *contact, struct rvcm_link *link)
 	shake.peer_incarnation = link->peer_incarnation;
 	shake.window = window(contact, link);
 	shake.caps = (uint16_t)dev->attr.caps;
+	shake.begun = rvcm_le32_get(link->request.begun);
 	carrier->attr.env.random(carrier->attr.env.ctx, shake.nonce, sizeof(shake.nonce));
 	rvcm_shake_encode(&shake, carrier->attr.job_key, &link->request, &link->reply);
 	return dev->ops->accept(req, link->qp, &link->reply, sizeof(link->reply));
@@ -131,8 +138,10 @@ static void enter(struct rvcm_contact *contact, struct rvcm_link *link)
 	link->claim = true;
 	link->request = contact->req_wire;
 	link->request_epoch = contact->req_shake.epoch;
+	link->unheard = contact->begun != contact->req_shake.begun;
 	rvcm_link_known(link, contact->req_shake.incarnation);
-	link->peer_window = contact->req_shake.window;
+	if (contact->req_shake.begun == 0)
+		link->peer_window = contact->req_shake.window;
 	rvcm_timer_init(&link->timer, expired);
 	rvcm_list_add_tail(&contact->claims, &link->of_contact);
 	contact->n_claims++;

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "conn/conn_impl.h"
 #include "conn/path.h"
+#include "conn/tx.h"
 
 /* Of an endpoint that closes, and its END, on another link, is not answered yet. */
 struct unsaid {
@@ -43,6 +44,13 @@ void rvcm_confirm_reset(struct rvcm_conn *conn)
 	conn->answer_follows = false;
 }
 
+void rvcm_confirm_pause(struct rvcm_conn *conn)
+{
+	conn->confirm_asking = false;
+	conn->confirm_follows = false;
+	conn->answer_follows = false;
+}
+
 /* -- who asks ----------------------------------------------------------------------------- */
 
 uint32_t rvcm_confirm_want(struct rvcm_path_full *path)
@@ -60,10 +68,20 @@ uint32_t rvcm_confirm_want(struct rvcm_path_full *path)
 	return path->mark;
 }
 
+/* Are messages waited for, to be acknowledged by any frame? */
+static bool lends(const struct rvcm_conn *conn)
+{
+	return conn->lasts && rvcm_seq_before(conn->tx_acked, conn->lent_mark);
+}
+
 /* Has it not been asked for all that is wanted, or answered without promising more? */
 static bool is_to_be_asked(const struct rvcm_conn *conn)
 {
-	return conn->confirm_wanted && !conn->confirm_asking &&
+	if (conn->confirm_asking)
+		return false;
+	if (lends(conn))
+		return true;
+	return conn->confirm_wanted &&
 	       (!conn->confirm_follows || rvcm_seq_before(conn->confirm_asked, conn->confirm_mark));
 }
 
@@ -74,7 +92,7 @@ bool rvcm_confirm_ask(struct rvcm_conn *conn)
 	if (rvcm_tx_control(conn, RVCM_WIRE_HEARTBEAT, NULL, 0))
 		return false;
 	conn->confirm_asking = true;
-	conn->confirm_asked = conn->tx_seq;
+	conn->confirm_asked = rvcm_tx_next(conn);
 	return true;
 }
 
@@ -112,8 +130,11 @@ const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, s
 		conn->confirmed = confirmed;
 	if (conn->confirm_asking && !rvcm_seq_before(conn->tx_acked, conn->confirm_asked))
 		conn->confirm_asking = false;
-	if (!conn->confirm_wanted)
+	if (!conn->confirm_wanted) {
+		if (is_to_be_asked(conn))
+			rvcm_conn_schedule(conn);
 		return NULL;
+	}
 	conn->confirm_follows = rvcm_seq_before(confirmed, conn->confirm_asked);
 	conn->confirm_wanted = rvcm_seq_before(conn->confirmed, conn->confirm_mark);
 	if (is_to_be_asked(conn))

@@ -50,6 +50,7 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 	rvcm_list_init(&conn->hold);
 	rvcm_buf_queue_init(&conn->replay);
 	rvcm_buf_queue_init(&conn->pending);
+	rvcm_buf_queue_init(&conn->unlent);
 	rvcm_list_init(&conn->reads);
 	rvcm_list_init(&conn->reads_lost);
 	atomic_init(&conn->want_posted, false);
@@ -97,6 +98,8 @@ void rvcm_conn_unname(struct rvcm_conn *conn)
 
 bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn)
 {
+	if (conn->recovering)
+		return false;
 	if (!conn->link || conn->failed)
 		return true;
 	/* Who has not answered HELLO may not have looked at all, and would see an end only. */
@@ -116,7 +119,7 @@ void rvcm_conn_set_up(struct rvcm_conn *conn, bool up)
 		path->pub.up = up && !path->down_due;
 		rvcm_path_send_on(path, path->pub.up && path->introduced ? conn : NULL);
 	}
-	if (up)
+	if (up || conn->recovering)
 		return;
 	/* Reads of these fail with it; who sent over another still is not to say what became of
 	 * them. */
@@ -148,7 +151,7 @@ void rvcm_conn_schedule(struct rvcm_conn *conn)
 
 static void fail(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 {
-	conn->failing = true;
+	conn->failing = !conn->failed;
 	rvcm_way_shut(conn);
 	conn->usual = false;
 	/* It said so: what comes after is how it went, unless it broke the rules. */
@@ -157,6 +160,12 @@ static void fail(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 	else
 		conn->cause = *cause;
 	rvcm_conn_schedule(conn);
+}
+
+static void lose(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
+{
+	fail(conn, cause);
+	rvcm_recover_judge(conn);
 }
 
 static bool may_fail(const struct rvcm_conn *conn)
@@ -168,10 +177,21 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 {
 	struct rvcm_conn_cause cause;
 
+	if (!may_fail(conn) && !conn->recovering)
+		return;
+	rvcm_cause_set(&cause, &conn->peer, status, err, detail);
+	conn->recovering = false;
+	fail(conn, &cause);
+}
+
+void rvcm_conn_lose(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail)
+{
+	struct rvcm_conn_cause cause;
+
 	if (!may_fail(conn))
 		return;
 	rvcm_cause_set(&cause, &conn->peer, status, err, detail);
-	fail(conn, &cause);
+	lose(conn, &cause);
 }
 
 void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *wc)
@@ -184,13 +204,13 @@ void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *
 	if (!may_fail(conn))
 		return;
 	rvcm_cause_of_device(&cause, &conn->peer, &report);
-	fail(conn, &cause);
+	lose(conn, &cause);
 }
 
 /* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
 void rvcm_conn_want(struct rvcm_conn *conn)
 {
-	if (conn->link || conn->successor || conn->wanting || conn->slot->closing)
+	if (rvcm_conn_is_there(conn) || conn->successor || conn->wanting || conn->slot->closing)
 		return;
 	conn->wanting = true;
 	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
@@ -210,6 +230,16 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 	conn->incarnation = rvcm_le32_get(peers->incarnation);
 	conn->peer_slot = rvcm_le16_get(peers->slot);
 	conn->dev = link->dev;
+	conn->lasts = !opener && rvcm_recover_agreed(conn); /* else from HELLO on */
+	conn->begun = rvcm_link_begun(link);
+	conn->own = rvcm_link_own(link);
+	conn->recovering = false;
+	conn->futile = 0;
+	conn->carried = false;
+	conn->carried_tx = 0;
+	conn->carried_rx = 0;
+	conn->placing = NULL;
+	conn->unplaced = false;
 	conn->up = false;
 	conn->ending = false;
 	conn->is_out = false;
@@ -236,13 +266,17 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 }
 
 /* The opener proves itself first (MPA needs it to send first, RFC 5044 7.1.2), and may go on at
- * once. */
+ * once; but for who recovers, and has to hear first what has arrived. */
 static void greet(struct rvcm_conn *conn)
 {
 	if (rvcm_hello_send(conn)) {
-		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, 0, "HELLO could not be sent");
+		if (!conn->failing)
+			rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, 0, "HELLO could not be sent");
 		return;
 	}
+	if (conn->recovering)
+		return;
+	conn->lasts = rvcm_recover_agreed(conn);
 	rvcm_meet_link(conn);
 	rvcm_conn_set_up(conn, true);
 	rvcm_conn_schedule(conn);
@@ -262,16 +296,22 @@ static void give_back(struct rvcm_carrier *carrier, struct rvcm_link *link)
 static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	struct rvcm_conn *conn = find(link->slot, &link->peer);
+	bool resumes;
 	int rc;
 
 	if (atomic_load(&link->ended))
 		return;
-	if (!conn || link->slot->closing) {
+	resumes = conn && rvcm_recover_continues(conn, link);
+	if (!resumes && (!conn || link->slot->closing || conn->recovering ||
+			 rvcm_le32_get(link->request.begun))) {
 		give_back(carrier, link);
 		return;
 	}
 	rc = link->qp->dev->ops->attach(link->qp);
-	rvcm_conn_start(conn, link);
+	if (resumes)
+		rvcm_recover_resume(conn, link);
+	else
+		rvcm_conn_start(conn, link);
 	link->attached = rc == 0;
 	if (rc)
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, -rc, NULL);
@@ -305,36 +345,46 @@ static void judge_end(struct rvcm_conn *conn, const struct rvcm_conn_cause *seen
 }
 
 /* The link is lost, not closed. */
-static void count_loss(struct rvcm_carrier_dev *dev, const struct rvcm_conn_cause *cause)
+static void count_loss(struct rvcm_carrier_dev *dev, const struct rvcm_conn *conn)
 {
+	const struct rvcm_conn_cause *cause = &conn->cause;
+
 	if (cause->status == RVCM_STATUS_PEER_CLOSED || cause->status == RVCM_STATUS_CLOSED)
 		return;
 	rvcm_stat_inc(&dev->stats.downs);
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", cause->text);
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s%s", cause->text,
+		  conn->recovering ? "; connecting again" : "");
 }
 
 static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
 
-	if (!conn->failing && !conn->failed) /* else it was we who failed it, and know why */
+	if (!conn->failing && !conn->failed) { /* else it was we who failed it, and know why */
 		judge_end(conn, &link->cause);
+		rvcm_recover_judge(conn);
+	}
 	/* From here on nothing can be sent or read any more, whatever the callbacks try. */
 	rvcm_conn_set_up(conn, false);
+	conn->failing = false;
+	conn->failed = true;
+	conn->usual = false;
 	if (link->attached) {
 		link->qp->dev->ops->detach(link->qp);
 		link->attached = false;
-		conn->failing = false;
-		conn->failed = true;
-		conn->usual = false;
 		while (rvcm_poll_dev(dev) > 0)
 			;
-		rvcm_read_abort(conn, conn->cause.status);
-		rvcm_tx_reset(conn);
+		if (conn->recovering)
+			rvcm_recover_keep(conn);
 	}
 	rvcm_conn_count(conn);
+	if (!conn->recovering) {
+		rvcm_read_abort(conn, conn->cause.status);
+		rvcm_tx_reset(conn);
+		rvcm_hash_del(&conn->carrier->trunks, &conn->trunk);
+	}
 	conn->link = NULL;
-	rvcm_hash_del(&conn->carrier->trunks, &conn->trunk);
+	conn->failed = false;
 }
 
 /* The link came to nothing before it was a conn's; what waited for it goes on waiting. */
@@ -344,8 +394,10 @@ static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 
 	if (!link->opener)
 		rvcm_proof_down(carrier, link);
+	if (conn && conn->recovering && !conn->link && link->opener)
+		rvcm_recover_ask(conn, link);
 	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
-	if (!conn || !conn->wanting)
+	if (!conn || !conn->wanting || conn->recovering)
 		return;
 	conn->wanting = false;
 	rvcm_conn_want(conn);
@@ -361,7 +413,7 @@ static void go_on(struct rvcm_conn *conn)
 		link->heir_of = NULL;
 	if (link)
 		rvcm_proof_adopt(conn->carrier, link);
-	else
+	else if (!conn->recovering)
 		rvcm_meet_again(conn);
 }
 
@@ -380,11 +432,14 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	}
 	let_go(conn, link);
 	cause = conn->cause;
-	count_loss(&carrier->devs[link->dev], &cause);
-	rvcm_meet_lost(conn, &cause);
+	count_loss(&carrier->devs[link->dev], conn);
 	conn->wanting = false;
+	if (conn->recovering)
+		rvcm_recover_ask(conn, link);
+	else
+		rvcm_meet_lost(conn, &cause);
 	/* Nobody will look for it any more; the slot may go when control hears of this. */
-	if (!conn->successor && (!conn->named || conn->slot->closing)) {
+	if (!conn->successor && !conn->recovering && (!conn->named || conn->slot->closing)) {
 		rvcm_conn_free(conn);
 		conn = NULL;
 	}

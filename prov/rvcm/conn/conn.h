@@ -20,7 +20,8 @@
  *   rvcm_path_reserve = NULL           connecting starts, or there is no credit: wait for ready
  *   sink->ready                        up, or credit is there again
  *   sink->down                         whatever was pending is lost: fail it; a later reserve
- *                                      starts anew ("a first failed connect does not poison")
+ *                                      starts anew ("a first failed connect does not poison").
+ *                                      A link that is lost and comes again in time is no such end
  *   sink->deaf                         no device is left: nothing comes any more, on any path
  */
 #ifndef RVCM_CONN_CONN_H
@@ -139,7 +140,8 @@ struct rvcm_carrier_attr {
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t attempt_timeout_ns; /* for one, then another is made; 0 = 2 s */
 	uint64_t hello_timeout_ns;   /* for who connected to prove itself; 0 = connect_timeout_ns */
-	uint64_t linger_ns;          /* how long shutdown waits for peers */
+	uint64_t reconnect_timeout_ns; /* a lost link's, to come again; 0 = what is lost is lost */
+	uint64_t linger_ns;            /* how long shutdown waits for peers */
 	uint64_t rnr_timeout_ns;
 	uint32_t pid; /* of this process; peers tell it to people */
 	struct rvcm_carrier_env env;
@@ -179,6 +181,12 @@ struct rvcm_carrier_stats {
 	uint64_t writes; /* RDMA writes posted */
 	uint64_t write_bytes;
 	uint64_t protocol_errors; /* links ended because the peer broke the format */
+	uint64_t recoveries;      /* conns that have got another link, and went on */
+	uint64_t recovery_fails;  /* and that have not */
+	uint64_t replayed;        /* messages sent again */
+	uint64_t spared;      /* messages that the peer had, though its acknowledgement was lost */
+	uint64_t recovery_us; /* how long the last recovery took */
+	uint64_t recovery_us_max; /* and the longest */
 };
 
 /* -- carrier ------------------------------------------------------------------------------ */

@@ -124,8 +124,14 @@ struct rvcm_link {
 	uint32_t peer_incarnation; /* 0: not known yet */
 	struct rvcm_hash_node kin; /* carrier.kin, once it is */
 
+	/* The data side's last word, before RELEASED: its conn waits for another, until by_ns. */
+	struct rvcm_conn *lost_conn; /* NULL: none */
+	uint64_t by_ns;
+	uint32_t futile; /* links before it that were of no use */
+
 	/* Control's, of a claim. */
 	bool claim;
+	bool unheard; /* the conn that it means was never known here: it begins */
 	bool handed;  /* to the data side */
 	bool parting; /* its opener is told why it ends */
 	struct rvcm_list of_contact;
@@ -136,6 +142,8 @@ struct rvcm_link {
 	/* The data side's. */
 	struct rvcm_conn *conn; /* NULL: a claim */
 	bool attached;
+	uint32_t hello_ack; /* of the peer's HELLO, if it came before the conn was known */
+	uint16_t hello_window;
 	uint8_t nonce[RVCM_WIRE_NONCE_BYTES]; /* the opener's, of HELLO */
 	bool proven;
 	bool failing;                    /* as a claim: end it when the stack is unwound */
@@ -169,19 +177,23 @@ struct rvcm_read {
 
 struct rvcm_conn {
 	struct rvcm_carrier *carrier;
-	struct rvcm_slot *slot;      /* whose listener, or attempt, it came from */
-	struct rvcm_addr peer;       /* the endpoint that was called, or that called */
-	uint16_t peer_slot;          /* its number; of the link's handshake */
-	uint16_t dev;                /* index of link 0's device */
-	bool up;                     /* we have proved ourselves: messages may go */
-	bool unmet;                  /* its endpoints have newer news of each other, it seems */
-	bool is_out;                 /* what we send to its process is sent here */
-	bool named;                  /* it is carrier.conns' to slot and peer */
-	uint32_t incarnation;        /* of the peer's carrier, while there is a link */
-	uint64_t serial;             /* in the carrier */
-	uint64_t number;             /* of its link, or of the last one that it had */
+	struct rvcm_slot *slot; /* whose listener, or attempt, it came from */
+	struct rvcm_addr peer;  /* the endpoint that was called, or that called */
+	uint16_t peer_slot;     /* its number; of the link's handshake */
+	uint16_t dev;           /* index of link 0's device */
+	bool up;                /* we have proved ourselves: messages may go */
+	bool unmet;             /* its endpoints have newer news of each other, it seems */
+	bool is_out;            /* what we send to its process is sent here */
+	bool named;             /* it is carrier.conns' to slot and peer */
+	bool lasts;             /* it may outlive its link: both sides can recover */
+	bool recovering;        /* it has lost its link, and goes on with the next: recover.c */
+	uint32_t begun;         /* epoch of its first link, by which both sides know it */
+	bool own;               /* which we opened */
+	uint32_t incarnation;   /* of the peer's carrier, while there is a link, or recovering */
+	uint64_t serial;        /* in the carrier */
+	uint64_t number;        /* of its link, or of the last one that it had */
 	struct rvcm_hash_node node;  /* carrier.conns */
-	struct rvcm_hash_node trunk; /* carrier.trunks, while there is a link */
+	struct rvcm_hash_node trunk; /* carrier.trunks, while there is a link, or recovering */
 	struct rvcm_list of_slot;    /* slot.conns */
 	struct rvcm_list of_carrier; /* carrier.all_conns */
 	struct rvcm_list outs;       /* paths that send here */
@@ -213,7 +225,21 @@ struct rvcm_conn {
 	bool hello_due;  /* the acceptor's, once the opener's was seen */
 	bool bye_due;
 	uint64_t bye_ordinal;         /* of the post of our BYE; 0 = none */
-	struct rvcm_conn_cause cause; /* while failing or failed */
+	struct rvcm_conn_cause cause; /* while failing, failed or recovering */
+
+	/* recover.c: since when, until when, after how many links in a row that carried nothing. */
+	uint64_t lost_ns;
+	uint64_t by_ns;
+	uint32_t futile;
+	bool carried; /* a read, since the last recovery; and what had been by then: */
+	uint32_t carried_tx;
+	uint32_t carried_rx;
+	uint32_t tx_sent; /* messages before it were posted on some link */
+	/* The message that was being placed when the link was lost comes again: whose, and where.
+	 */
+	struct rvcm_path_full *placing;
+	struct rvcm_conn_place place;
+	bool unplaced;
 
 	/* DATA frames that its device's stats do not have yet. */
 	uint64_t tx_messages;
@@ -228,6 +254,8 @@ struct rvcm_conn {
 	uint32_t tx_limit;
 	struct rvcm_buf_queue replay;  /* posted, not acknowledged; oldest first */
 	struct rvcm_buf_queue pending; /* committed, not posted: the device's queue is full */
+	struct rvcm_buf_queue unlent;  /* acknowledged, and their owners have not been told */
+	uint32_t lent_mark;            /* messages before it are waited for, for their memory */
 	struct rvcm_buf *reserved;     /* not way.next */
 	struct rvcm_way way;           /* way.h */
 	bool straight;
@@ -270,6 +298,7 @@ struct rvcm_conn {
 	atomic_bool want_posted; /* cleared by control when it takes the mail */
 	struct rvcm_mail want;   /* the data side posts */
 	struct rvcm_mail answer; /* control posts */
+	bool answer_reopened;    /* it is about another link of the conn */
 	struct rvcm_conn_cause answer_cause;
 	uint32_t answer_incarnation; /* not 0: there are links to this carrier, */
 	uint16_t answer_slot;        /* where the peer has this number */
@@ -296,6 +325,16 @@ struct rvcm_contact {
 	bool wanted;
 	struct rvcm_conn *conn; /* whom to answer, when wanted */
 	struct rvcm_conn_cause cause;
+
+	/* reopen.c */
+	struct rvcm_list
+		of_reopening; /* carrier.reopening, while its conn waits for another link */
+	bool reopening;
+	uint16_t dev;       /* that which the lost link had */
+	uint16_t peer_slot; /* the peer's endpoint, of the conn that it has */
+	uint32_t begun;     /* which conn that is; 0 = none that lasts */
+	bool own;           /* we opened its first link */
+	uint32_t taken;     /* the highest epoch of a claim that was proven, of peer_incarnation */
 
 	struct rvcm_dev_req *req; /* while it is being judged */
 	uint16_t req_dev;
@@ -331,6 +370,7 @@ struct rvcm_slot {
 	bool closing;
 	bool last; /* no other is open: the carrier's links end with it */
 	bool shut_posted;
+	uint64_t through_ns;          /* since when all is through the devices; 0 = it is not */
 	atomic_bool closed;           /* read by listen, which may come from any thread */
 	uint64_t deadline_ns;         /* control's to read after SHUT */
 	struct rvcm_mail shut_mail;   /* the data side posts */
@@ -403,8 +443,9 @@ struct rvcm_carrier {
 	uint32_t epoch;      /* the highest that we have used, with any peer */
 	uint32_t shut_slots; /* whose contacts have not all ended */
 	uint32_t n_claims;
-	uint64_t links;      /* opened so far */
-	struct rvcm_rng rng; /* jitter */
+	struct rvcm_list reopening; /* contacts */
+	uint64_t links;             /* opened so far */
+	struct rvcm_rng rng;        /* jitter */
 };
 
 /* What conns, contacts and paths are keyed by. */

@@ -55,6 +55,8 @@ void rvcm_contact_shake(struct rvcm_contact *contact, struct rvcm_shake *shake,
 	shake->slot = contact->slot->number;
 	shake->incarnation = carrier->incarnation;
 	shake->epoch = contact->epoch;
+	if (carrier->attr.reconnect_timeout_ns)
+		shake->flags = RVCM_WIRE_RECOVERY;
 }
 
 /* -- actions ------------------------------------------------------------------------------ */
@@ -82,7 +84,8 @@ bool rvcm_contact_falls_through(const struct rvcm_contact *contact)
 {
 	uint16_t had = (uint16_t)(contact->attempts % contact->carrier->attr.n_devs);
 
-	return had != 0 && rvcm_removed_skip(contact->carrier, had) < contact->carrier->attr.n_devs;
+	return !contact->reopening && had != 0 &&
+	       rvcm_removed_skip(contact->carrier, had) < contact->carrier->attr.n_devs;
 }
 
 /* A device that is gone stays so, and memory that may not be locked hardly comes with time. */
@@ -102,6 +105,10 @@ static uint16_t next_dev(struct rvcm_contact *contact)
 	uint32_t n = carrier->attr.n_devs, had = contact->attempts % n;
 	uint16_t dev = rvcm_removed_skip(carrier, (uint16_t)had);
 
+	if (contact->reopening) {
+		contact->attempts++;
+		return carrier->devs[contact->dev].removed ? (uint16_t)n : contact->dev;
+	}
 	if (dev == n) { /* the next round begins */
 		contact->attempts += n - had;
 		had = 0;
@@ -127,6 +134,7 @@ static void do_open(struct rvcm_contact *contact)
 	}
 	next_epoch(contact);
 	rvcm_contact_shake(contact, &shake, RVCM_WIRE_REQUEST);
+	rvcm_reopen_shake(contact, &shake);
 	shake.caps = (uint16_t)carrier->devs[dev].dev->attr.caps;
 	if (contact->misses >= MISSES_MAX &&
 	    !rvcm_request_has_kin(contact, contact->missed, false) &&
@@ -134,7 +142,8 @@ static void do_open(struct rvcm_contact *contact)
 		shake.flags |= RVCM_WIRE_ANEW;
 	rc = rvcm_link_open(contact, dev, true, &contact->link);
 	if (!rc) {
-		shake.window = (uint16_t)contact->link->window;
+		if (!contact->reopening)
+			shake.window = (uint16_t)contact->link->window;
 		rvcm_shake_encode(&shake, carrier->attr.job_key, NULL, &contact->link->request);
 		rc = carrier->devs[dev].dev->ops->connect(contact->link->qp, &contact->peer,
 							  &contact->link->request,
@@ -158,6 +167,7 @@ void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation
 			sizeof(contact->dead) - sizeof(contact->dead[0]));
 		contact->dead[0] = contact->peer_incarnation;
 	}
+	contact->taken = 0;
 	contact->peer_incarnation = incarnation;
 }
 
@@ -195,7 +205,8 @@ static void do_wait(struct rvcm_contact *contact)
  */
 static void do_retry(struct rvcm_contact *contact)
 {
-	uint32_t rounds = contact->attempts / contact->carrier->attr.n_devs;
+	uint32_t n = contact->reopening ? 1 : contact->carrier->attr.n_devs;
+	uint32_t rounds = contact->attempts / n;
 	uint32_t doublings = rounds < BACKOFF_DOUBLINGS_MAX ? rounds : BACKOFF_DOUBLINGS_MAX;
 	uint64_t delay = BACKOFF_FIRST_NS << doublings;
 
@@ -212,18 +223,22 @@ static void settle(struct rvcm_contact *contact)
 	contact->attempts = 0;
 	contact->misses = 0;
 	contact->wanted = false;
+	rvcm_reopen_end(contact);
 }
 
 static void do_give_up(struct rvcm_contact *contact)
 {
-	bool wanted = contact->wanted;
+	bool wanted = contact->wanted, reopening = contact->reopening;
 
 	drop_link(contact);
 	settle(contact);
+	contact->begun = 0;
 	if (!wanted)
 		return;
-	rvcm_stat_inc(&contact->carrier->stats.connect_fails);
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", contact->cause.text);
+	rvcm_stat_add(&contact->carrier->stats.connect_fails, !reopening);
+	rvcm_log(reopening ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL, "%s",
+		 contact->cause.text);
+	contact->conn->answer_reopened = reopening;
 	contact->conn->answer_cause = contact->cause;
 	contact->conn->answer_incarnation = 0;
 	rvcm_carrier_mail_data(contact->carrier, &contact->conn->answer);
@@ -236,8 +251,10 @@ static void do_share(struct rvcm_contact *contact)
 
 	drop_link(contact);
 	settle(contact);
-	if (wanted)
+	if (wanted) {
+		contact->conn->answer_reopened = false;
 		rvcm_carrier_mail_data(contact->carrier, &contact->conn->answer);
+	}
 	rvcm_contact_tidy(contact);
 }
 
@@ -323,6 +340,7 @@ static void do_disconnect(struct rvcm_contact *contact)
 /* The contact itself goes when the stack is unwound: see rvcm_control_run. */
 static void do_finish(struct rvcm_contact *contact)
 {
+	rvcm_reopen_end(contact);
 	rvcm_timer_cancel(&contact->carrier->timers, &contact->timer);
 	rvcm_contact_reject(contact, RVCM_WIRE_REASON_CLOSING);
 	drop_link(contact);
@@ -369,6 +387,7 @@ void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn)
 {
 	if (contact->state == RVCM_LINK_UP || contact->state == RVCM_LINK_CLOSING)
 		return; /* an UP mail that crossed this one answers it; or nobody waits */
+	rvcm_reopen_end(contact);
 	contact->conn = conn;
 	contact->wanted = true;
 	contact->deadline_ns =
@@ -378,8 +397,11 @@ void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn)
 
 void rvcm_contact_released(struct rvcm_contact *contact)
 {
+	rvcm_reopen_begin(contact);
 	if (contact->n_claims)
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_CLAIM);
+	else if (rvcm_reopen_waits(contact))
+		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_LATER);
 	else if (contact->wanted)
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_WANT);
 	else
@@ -392,6 +414,7 @@ void rvcm_contact_take(struct rvcm_contact *contact, struct rvcm_link *link)
 	contact->link = link;
 	contact->peer_epoch = link->epoch;
 	rvcm_contact_incarnation(contact, link->peer_incarnation);
+	rvcm_reopen_note(contact, link);
 	rvcm_contact_feed(contact, RVCM_LINK_EV_PROVEN);
 	if (link->down_posted) /* it has been lost meanwhile */
 		rvcm_contact_feed(contact, RVCM_LINK_EV_LOST);
@@ -458,6 +481,7 @@ struct rvcm_contact *rvcm_contact_get(struct rvcm_slot *slot, const struct rvcm_
 	contact->state = RVCM_LINK_IDLE;
 	rvcm_timer_init(&contact->timer, expired);
 	rvcm_list_init(&contact->ended);
+	rvcm_list_init(&contact->of_reopening);
 	rvcm_list_init(&contact->claims);
 	rvcm_list_add_tail(&slot->contacts, &contact->of_slot);
 	rvcm_hash_insert(&carrier->contacts, &contact->node, hash);
@@ -468,6 +492,7 @@ void rvcm_contact_free(struct rvcm_contact *contact)
 {
 	rvcm_list_del(&contact->of_slot);
 	rvcm_list_del(&contact->ended);
+	rvcm_list_del(&contact->of_reopening);
 	if (contact->named)
 		rvcm_hash_del(&contact->carrier->contacts, &contact->node);
 	rvcm_mem_free(contact);

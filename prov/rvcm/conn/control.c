@@ -20,7 +20,8 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	}
 	reason = rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REPLY,
 				   contact->carrier->attr.job_key, &link->request, &shake);
-	if (reason != RVCM_WIRE_REASON_NONE || rvcm_seq_before(shake.epoch, contact->epoch)) {
+	if (reason != RVCM_WIRE_REASON_NONE || rvcm_seq_before(shake.epoch, contact->epoch) ||
+	    !rvcm_reopen_is_answer(contact, link, &shake)) {
 		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, false,
 				    "its reply to our request is not valid");
 		return;
@@ -33,6 +34,7 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	contact->peer_epoch = shake.epoch;
 	rvcm_contact_incarnation(contact, shake.incarnation);
 	rvcm_link_known(link, shake.incarnation);
+	rvcm_reopen_note(contact, link);
 	rvcm_contact_feed(contact, RVCM_LINK_EV_EST);
 }
 
@@ -45,12 +47,13 @@ static void shared(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 		rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REJECT,
 				  contact->carrier->attr.job_key, &link->request, &shake);
 
-	if (reason != RVCM_WIRE_REASON_NONE) {
+	if (reason != RVCM_WIRE_REASON_NONE || contact->reopening) {
 		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, false,
 				    "its answer to our request is not valid");
 		return;
 	}
-	if (!rvcm_request_has_kin(contact, shake.incarnation, false)) {
+	if (!rvcm_request_has_kin(contact, shake.incarnation, false) &&
+	    !rvcm_reopen_has_kin(contact, shake.incarnation)) {
 		contact->misses++;
 		contact->missed = shake.incarnation;
 		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED, 0, true,
@@ -78,6 +81,10 @@ static void refused(struct rvcm_link *link, const struct rvcm_dev_event *ev,
 	}
 	if (reason == RVCM_WIRE_REASON_SHARED) {
 		shared(link, ev);
+		return;
+	}
+	if (reason == RVCM_WIRE_REASON_GONE) {
+		rvcm_reopen_gone(link, ev);
 		return;
 	}
 	rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, again, NULL);
@@ -108,8 +115,10 @@ static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 		break;
 	case RVCM_DEV_REJECT_NOT_LISTENING: /* a peer that listens only later is worth some */
 		rvcm_contact_failed(contact, RVCM_STATUS_REFUSED, ev->err,
-				    contact->attempts <
-					    RVCM_CONN_REFUSALS_MAX * contact->carrier->attr.n_devs,
+				    !contact->reopening &&
+					    contact->attempts <
+						    RVCM_CONN_REFUSALS_MAX *
+							    contact->carrier->attr.n_devs,
 				    rvcm_cause_detail(&report, detail));
 		break;
 	case RVCM_DEV_REJECT_STALE:
@@ -232,6 +241,7 @@ static void wanted(struct rvcm_carrier *carrier, struct rvcm_conn *conn)
 	}
 	rvcm_cause_set(&conn->answer_cause, &conn->peer, RVCM_STATUS_NO_MEMORY, 0, NULL);
 	conn->answer_incarnation = 0;
+	conn->answer_reopened = false;
 	rvcm_carrier_mail_data(carrier, &conn->answer);
 }
 

@@ -94,13 +94,15 @@ const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *lin
 	if (why)
 		return why;
 	/* We have sent nothing to an opener yet. */
-	if (!link->opener && rvcm_le32_get(frame->ack) != 0)
+	if (!link->opener && !rvcm_le32_get(link->request.begun) && rvcm_le32_get(frame->ack) != 0)
 		return "acknowledges what was not sent";
 	*status = RVCM_STATUS_REJECTED_KEY;
 	why = judge_proof(carrier, link, &hello);
 	if (why)
 		return why;
 	link->peer_takes = peer_takes(frame);
+	link->hello_ack = rvcm_le32_get(frame->ack);
+	link->hello_window = rvcm_le16_get(frame->window);
 	if (link->peer_window < rvcm_le16_get(frame->window))
 		link->peer_window = rvcm_le16_get(frame->window);
 	return NULL;
@@ -122,6 +124,7 @@ static enum rvcm_wire_reason reason_of(enum rvcm_status status)
 		[RVCM_STATUS_REJECTED_STALE] = RVCM_WIRE_REASON_STALE,
 		[RVCM_STATUS_PROTOCOL] = RVCM_WIRE_REASON_MALFORMED,
 		[RVCM_STATUS_NO_MEMORY] = RVCM_WIRE_REASON_RESOURCE,
+		[RVCM_STATUS_GIVEN_UP] = RVCM_WIRE_REASON_GONE,
 	};
 
 	return (size_t)status < sizeof(reasons) / sizeof(reasons[0]) ? reasons[status]

@@ -46,6 +46,6 @@ void rvcm_hold_flush_all(struct rvcm_carrier *carrier)
 
 		rvcm_hold_drop(conn);
 		if (rc)
-			rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
+			rvcm_conn_lose(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
 	}
 }

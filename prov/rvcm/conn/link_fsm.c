@@ -45,9 +45,10 @@ const char *rvcm_link_fsm_state_name(enum rvcm_link_state state)
 const char *rvcm_link_fsm_event_name(enum rvcm_link_event event)
 {
 	static const char *const names[RVCM_LINK_EVENTS] = {
-		"WANT",           "REQ",        "REQ_YIELD", "EST",      "PROVEN",
-		"REJ_CROSSED",    "REJ_SHARED", "FAIL",      "FATAL",    "TIMER",
-		"EXPIRED",        "LOST",       "BROKEN",    "RELEASED", "RELEASED_WANT",
+		"WANT",           "REQ",         "REQ_YIELD",     "EST",
+		"PROVEN",         "REJ_CROSSED", "REJ_SHARED",    "FAIL",
+		"FATAL",          "TIMER",       "EXPIRED",       "LOST",
+		"BROKEN",         "RELEASED",    "RELEASED_WANT", "RELEASED_LATER",
 		"RELEASED_CLAIM", "SHUT",
 	};
 

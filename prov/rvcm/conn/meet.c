@@ -412,14 +412,14 @@ static void take_shared(struct rvcm_conn *conn, struct rvcm_path_full *path)
 	}
 }
 
-void rvcm_meet_answer(struct rvcm_conn *conn)
+static void answered(struct rvcm_conn *conn)
 {
 	struct rvcm_path_full *path = waiter(conn);
 
-	if (!conn->wanting)
-		return;
-	conn->wanting = false;
-	if (conn->answer_incarnation) {
+	if (conn->answer_reopened) {
+		if (path)
+			rvcm_conn_want(conn); /* it has been given up before, and this is new */
+	} else if (conn->answer_incarnation) {
 		take_shared(conn, path);
 	} else if (path && path->in) {
 		path->waiting = false; /* that is lost too, and then it goes down */
@@ -429,6 +429,17 @@ void rvcm_meet_answer(struct rvcm_conn *conn)
 	rvcm_meet_no_self(conn);
 	if (!conn->wanting && !conn->link && !conn->successor)
 		rvcm_conn_free(conn);
+}
+
+void rvcm_meet_answer(struct rvcm_conn *conn)
+{
+	if (!conn->wanting)
+		return;
+	conn->wanting = false;
+	if (conn->recovering)
+		rvcm_recover_answered(conn);
+	else if (!conn->failing) /* else it is given up anyway */
+		answered(conn);
 }
 
 /* -- what is said ---------------------------------------------------------------------------- */

@@ -74,7 +74,8 @@ bool rvcm_part_send_owed(struct rvcm_conn *conn)
 
 		/* Credit comes with a frame that brings the conn here again. Nothing follows BYE.
 		 */
-		if (!conn->up || conn->bye_ordinal || conn->tx_seq == conn->tx_limit)
+		if (!conn->up || conn->bye_ordinal ||
+		    !rvcm_seq_before(conn->tx_seq, conn->tx_limit))
 			return true;
 		buf = rvcm_buf_get(&conn->carrier->bufs, sizeof(struct rvcm_wire_frame));
 		if (!buf)
@@ -106,7 +107,7 @@ void rvcm_part_leave(struct rvcm_path_full *path)
 	uint16_t slot = path->introduced ? path->out_slot : path->in_slot;
 
 	path->leave = RVCM_PATH_GONE;
-	if (!conn || !conn->link)
+	if (!conn || !rvcm_conn_is_there(conn))
 		return;
 	path->end_conn = conn;
 	/* It ends, and until then the peer may read, and does not know. */
@@ -136,6 +137,24 @@ static void let_leave(const struct rvcm_slot *slot, const struct rvcm_conn *lost
 
 		if (path->leave != RVCM_PATH_STAYS && path->end_conn == lost)
 			path->leave = RVCM_PATH_GONE;
+	}
+}
+
+void rvcm_part_pause(struct rvcm_conn *conn)
+{
+	const struct rvcm_carrier *carrier = conn->carrier;
+	struct rvcm_list *pos;
+
+	for (uint16_t i = 0; i < carrier->slots_end; i++) {
+		if (!carrier->slots[i] || !carrier->slots[i]->closing)
+			continue;
+		rvcm_list_for_each (pos, &carrier->slots[i]->paths) {
+			struct rvcm_path_full *path =
+				rvcm_list_entry(pos, struct rvcm_path_full, of_slot);
+
+			if (path->end_conn == conn)
+				path->end_ordinal = 0;
+		}
 	}
 }
 
@@ -208,7 +227,7 @@ static struct rvcm_slot *slot_of(const struct rvcm_carrier *carrier, uint16_t nu
 
 static bool leads_to_same(const struct rvcm_conn *other, const struct rvcm_conn *conn)
 {
-	return other->link && other->incarnation == conn->incarnation;
+	return rvcm_conn_is_there(other) && other->incarnation == conn->incarnation;
 }
 
 /* They have been answered, on whichever link to that process they were said. */
@@ -330,8 +349,11 @@ static void forget_number(const struct rvcm_conn *conn, uint16_t src)
 		if (!leads_to_same(other, conn))
 			continue;
 		rvcm_route_end(other, src);
-		if (other->named && other->peer_slot == src)
-			rvcm_conn_unname(other);
+		if (!other->named || other->peer_slot != src)
+			continue;
+		rvcm_conn_unname(other);
+		if (other->recovering && !other->link)
+			rvcm_conn_fail(other, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 	}
 }
 

@@ -102,6 +102,29 @@ bool rvcm_contact_is_over(const struct rvcm_contact *contact);
 void rvcm_contact_tidy(struct rvcm_contact *contact);
 void rvcm_contact_free(struct rvcm_contact *contact);
 
+/* -- reopen.c: control's -- */
+
+/* The link is let go: if its conn waits for another, this is to be opened. */
+void rvcm_reopen_begin(struct rvcm_contact *contact);
+/* It has come, or is given up. */
+void rvcm_reopen_end(struct rvcm_contact *contact);
+/* May the peer go first? */
+bool rvcm_reopen_waits(const struct rvcm_contact *contact);
+/* What our request says of the conn that it goes on with. */
+void rvcm_reopen_shake(const struct rvcm_contact *contact, struct rvcm_shake *shake);
+/* The link is up: which conn is it? */
+void rvcm_reopen_note(struct rvcm_contact *contact, const struct rvcm_link *link);
+/* Is it an answer to our request, as to the conn? */
+bool rvcm_reopen_is_answer(const struct rvcm_contact *contact, const struct rvcm_link *link,
+			   const struct rvcm_shake *shake);
+/* A peer's request: NONE, if we have the conn that it means, or have not heard of it yet. */
+enum rvcm_wire_reason rvcm_reopen_judge(const struct rvcm_contact *contact,
+					const struct rvcm_shake *shake);
+/* GONE: the peer does not have the conn any more. */
+void rvcm_reopen_gone(struct rvcm_link *link, const struct rvcm_dev_event *ev);
+/* Does another contact wait for another link to that carrier? */
+bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnation);
+
 /* -- claim.c: control's -- */
 /* Is there room for another claim, and is it newer than those there are? */
 enum rvcm_wire_reason rvcm_claim_judge(const struct rvcm_contact *contact,
@@ -138,8 +161,13 @@ void rvcm_conn_schedule(struct rvcm_conn *conn);
 void rvcm_conn_count(struct rvcm_conn *conn);
 /* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
 void rvcm_conn_want(struct rvcm_conn *conn);
-/* End the link: detach when the stack is unwound, tell control. */
+/*
+ * End the conn, or if it is recovering that: detach when the stack is unwound, tell control. What
+ * was pending is lost.
+ */
 void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail);
+/* The link is lost: the same, or the conn goes on with another. */
+void rvcm_conn_lose(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail);
 /* Likewise for what its device completed with an error. */
 void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *wc);
 /* Find it, or make it; NULL: no memory. */
@@ -157,17 +185,79 @@ void rvcm_conn_set_up(struct rvcm_conn *conn, bool up);
  * it later? True without a link.
  */
 bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn);
+/* Is its link lost, and everything with it? */
+static inline bool rvcm_conn_is_lost(const struct rvcm_conn *conn)
+{
+	return (conn->failing || conn->failed) && !conn->recovering;
+}
+/* Has it a link, or will it have one? */
+static inline bool rvcm_conn_is_there(const struct rvcm_conn *conn)
+{
+	return conn->link || conn->recovering;
+}
 /* May anything begin on it? */
 static inline bool rvcm_conn_is_usable(const struct rvcm_conn *conn)
 {
-	return conn && conn->link && !conn->failing && !conn->failed && !conn->ending &&
+	return conn && rvcm_conn_is_there(conn) && !rvcm_conn_is_lost(conn) && !conn->ending &&
 	       !conn->bye_due && !conn->bye_ordinal && !conn->peer_bye;
+}
+/* Does the link belong to a conn that lasts, if we can recover? */
+static inline bool rvcm_link_lasts(const struct rvcm_link *link)
+{
+	return link->request.flags & link->reply.flags & RVCM_WIRE_RECOVERY;
+}
+/* Have we opened the first link of its conn? */
+static inline bool rvcm_link_own(const struct rvcm_link *link)
+{
+	bool openers = link->request.flags & RVCM_WIRE_OWN || !rvcm_le32_get(link->request.begun);
+
+	return openers == link->opener;
+}
+/* Which conn the link is for: rvcm_conn.begun. */
+static inline uint32_t rvcm_link_begun(const struct rvcm_link *link)
+{
+	uint32_t begun = rvcm_le32_get(link->request.begun);
+
+	return begun ? begun : rvcm_le32_get(link->reply.epoch);
 }
 /* What the device has yet to be through with: rvcm_conn_is_through(conn, ordinal). */
 static inline bool rvcm_conn_is_through(const struct rvcm_conn *conn, uint64_t ordinal)
 {
+	if (conn->recovering)
+		return false;
 	return !conn->link || conn->failed || conn->link->completed >= ordinal;
 }
+
+/* -- recover.c: the data side's -- */
+
+/* Can both sides, on the link that the conn has? (Not with ourselves.) */
+bool rvcm_recover_agreed(const struct rvcm_conn *conn);
+/* The link is lost, for conn.cause: is the conn recovering? Then by when it is to have another. */
+void rvcm_recover_judge(struct rvcm_conn *conn);
+/* Its link is detached and reaped: keep what is to be sent, and read, again. */
+void rvcm_recover_keep(struct rvcm_conn *conn);
+/* Its link goes back to control, which is to open another. */
+void rvcm_recover_ask(struct rvcm_conn *conn, struct rvcm_link *link);
+/* The link, proven or our own, goes on with the conn. */
+bool rvcm_recover_continues(const struct rvcm_conn *conn, const struct rvcm_link *link);
+/* The same, of a conn that its opener has never heard of: it goes on as what begins there. */
+bool rvcm_recover_joins(const struct rvcm_conn *conn, const struct rvcm_link *link);
+/* It is attached, and the conn's from now on. */
+void rvcm_recover_resume(struct rvcm_conn *conn, struct rvcm_link *link);
+#define RVCM_RECOVER_LIES "tells of other messages than there were"
+
+/* The peer's HELLO: all before ack has arrived. False: that cannot be. */
+bool rvcm_recover_counts(struct rvcm_conn *conn, uint32_t ack, uint16_t window);
+/* Both sides have told: go on, with what is left to be sent again. */
+void rvcm_recover_done(struct rvcm_conn *conn);
+/* There is no link, and will be none: conn.cause says why. It may be freed. */
+void rvcm_recover_give_up(struct rvcm_conn *conn);
+/* The same, for the peer has something else with us now. */
+void rvcm_recover_outdo(struct rvcm_conn *conn, enum rvcm_status status);
+/* Control's answer: no. */
+void rvcm_recover_answered(struct rvcm_conn *conn);
+/* Nobody will open another for the slot's conns. */
+void rvcm_recover_shut(struct rvcm_slot *slot);
 
 /* -- slot.c -- */
 
@@ -188,6 +278,8 @@ struct rvcm_slot *rvcm_slot_of(struct rvcm_carrier *carrier, uint16_t number);
 
 /* Nothing is wanted, on a fresh link. */
 void rvcm_confirm_reset(struct rvcm_conn *conn);
+/* The link is lost, and the conn goes on: what was asked is asked again. */
+void rvcm_confirm_pause(struct rvcm_conn *conn);
 /* The same, when the link is lost; and what END was said there is said where it was waited for. */
 void rvcm_confirm_lost(struct rvcm_conn *conn);
 
@@ -246,8 +338,14 @@ int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello,
 bool rvcm_tx_drain(struct rvcm_conn *conn);
 /* The device is through with sends up to that ordinal. */
 void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal);
-/* The link is detached and reaped: forget everything. */
+/* The link is detached and reaped, or there is none: forget everything. */
 void rvcm_tx_reset(struct rvcm_conn *conn);
+/* The link is detached and reaped: all that is not acknowledged is to be sent again. */
+void rvcm_tx_keep(struct rvcm_conn *conn);
+/* Of that, let go of what is before ack. Returns how many. */
+uint32_t rvcm_tx_spare(struct rvcm_conn *conn, uint32_t ack);
+/* Tell the owners of tails that have been acknowledged. */
+void rvcm_tx_give_back(struct rvcm_conn *conn);
 
 /* -- hold.c -- */
 
@@ -307,6 +405,8 @@ bool rvcm_read_drain(struct rvcm_conn *conn);
  */
 void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status);
 void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status);
+/* The link is detached and reaped, and another comes: what was lost is read again. */
+void rvcm_read_keep(struct rvcm_conn *conn);
 
 /* -- poll.c -- */
 int rvcm_poll_dev(struct rvcm_carrier_dev *dev);

@@ -174,6 +174,13 @@ void rvcm_path_unhear(struct rvcm_path_full *path)
 	path->in = NULL;
 }
 
+static void stop_placing(struct rvcm_path_full *path)
+{
+	path->placing = false;
+	if (path->in && path->in->placing == path)
+		path->in->unplaced = false;
+}
+
 /* Half of it is lost, and the rest follows. */
 void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 {
@@ -182,7 +189,7 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 	if (path->out == lost)
 		unbind(path);
 	if (path->in == lost) {
-		path->placing = false;
+		stop_placing(path);
 		rvcm_path_unhear(path);
 	}
 	path->implied = false; /* nothing takes the place of what is left */
@@ -293,9 +300,9 @@ void rvcm_path_down(struct rvcm_path_full *path, const struct rvcm_conn_cause *c
 	struct rvcm_carrier *carrier = path->carrier;
 
 	unbind(path);
+	stop_placing(path);
 	rvcm_path_unhear(path);
 	path->pub.exposed = false;
-	path->placing = false;
 	path->waiting = false;
 	path->blocked = false;
 	path->down_due = false;
@@ -374,7 +381,7 @@ static void block(struct rvcm_path_full *path)
 
 static bool has_credit(const struct rvcm_conn *conn)
 {
-	return conn->up && !conn->failing && conn->tx_seq != conn->tx_limit;
+	return conn->up && !conn->failing && rvcm_seq_before(conn->tx_seq, conn->tx_limit);
 }
 
 /* The first message waits until we have introduced ourselves, which takes a credit too. */
@@ -559,8 +566,8 @@ int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 
 	/* What an opener sends behind its HELLO arrives before ours has left: reads wait for that.
 	 */
-	if (!conn || path->down_due || !(conn->up || conn->hello_seen) || conn->failing ||
-	    conn->failed)
+	if (!conn || path->down_due || rvcm_conn_is_lost(conn) ||
+	    !(conn->up || conn->hello_seen || conn->recovering))
 		return -ENOTCONN;
 	return rvcm_read_start(conn, path, op);
 }

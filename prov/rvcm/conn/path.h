@@ -226,6 +226,8 @@ void rvcm_part_read(struct rvcm_path_full *path);
 void rvcm_part_forget(struct rvcm_path_full *path);
 /* The conn has lost its link: nothing is owed there. */
 void rvcm_part_lost(struct rvcm_conn *conn);
+/* The conn goes on with another link: who has said END there waits for that. */
+void rvcm_part_pause(struct rvcm_conn *conn);
 /* The path is freed, and its END not answered, perhaps. */
 void rvcm_part_freed(struct rvcm_path_full *path);
 /* PATH of that name, from src to dst, which is not open. */

@@ -3,7 +3,8 @@
  * The data side's half of claims (claim.c): a link whose opener has not proved itself belongs to no
  * conn. Its first frame must be HELLO; a valid one makes it the conn's link, at once where the conn
  * has none. Where it has one, that is let go first, as if it had broken: the peer's HELLO says that
- * it has given it up. Until then the new link is the conn's successor. It was granted no window, so
+ * it has given it up; or, where it names the conn, that it goes on with it here (recover.c). Until
+ * then the new link is the conn's successor. It was granted no window, so
  * nothing but BYE and HEARTBEAT can come meanwhile.
  */
 #include <errno.h>
@@ -60,12 +61,19 @@ int rvcm_proof_run(struct rvcm_carrier *carrier)
 	return n;
 }
 
+/* Its endpoint closes: then only what has been sent is still to arrive. */
+static bool is_too_late(const struct rvcm_link *link)
+{
+	return link->slot->shut_posted ||
+	       (link->slot->closing && !rvcm_le32_get(link->request.begun));
+}
+
 void rvcm_proof_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	int rc;
 
 	/* Either way DOWN follows. */
-	if (link->slot->closing || atomic_load(&link->ended))
+	if (is_too_late(link) || atomic_load(&link->ended))
 		return;
 	rc = link->qp->dev->ops->attach(link->qp);
 	if (rc) {
@@ -98,6 +106,14 @@ void rvcm_proof_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 
 /* -- becoming a conn's ---------------------------------------------------------------------- */
 
+static void resume(struct rvcm_conn *conn, struct rvcm_link *link)
+{
+	link->heir_of = NULL;
+	rvcm_recover_resume(conn, link);
+	rvcm_carrier_mail_control(conn->carrier, &link->taken);
+	rvcm_conn_schedule(conn);
+}
+
 static void take(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	link->heir_of = NULL;
@@ -121,9 +137,11 @@ static void supersede(struct rvcm_conn *conn)
 	conn->successor = NULL;
 }
 
-/* The conn to that endpoint has a link. */
+/* The conn to that endpoint has a link. It goes on with the new one, or it does not. */
 static void replace(struct rvcm_conn *conn, struct rvcm_link *link)
 {
+	bool goes_on = rvcm_recover_continues(conn, link) || rvcm_recover_joins(conn, link);
+
 	if (conn->link->number > link->number ||
 	    (conn->successor && conn->successor->number > link->number)) {
 		fail(conn->carrier, link, RVCM_STATUS_REJECTED_STALE, 0,
@@ -133,7 +151,10 @@ static void replace(struct rvcm_conn *conn, struct rvcm_link *link)
 	supersede(conn);
 	conn->successor = link;
 	link->heir_of = conn;
-	rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the peer connects anew");
+	if (goes_on)
+		rvcm_conn_lose(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the peer has lost it");
+	else
+		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, 0, "the peer connects anew");
 }
 
 /*
@@ -151,13 +172,49 @@ static struct rvcm_conn *conn_of(const struct rvcm_link *link, uint32_t incarnat
 	return rvcm_conn_obtain(link->slot, &link->peer);
 }
 
+/* Whatever link we know of is lost, and has to be let go before anything begins anew. */
+static struct rvcm_conn *trunk_of(struct rvcm_carrier *carrier, const struct rvcm_link *link,
+				  uint32_t incarnation)
+{
+	if (!(link->request.flags & RVCM_WIRE_ANEW) || incarnation == carrier->incarnation)
+		return NULL;
+	return rvcm_route_trunk(carrier, incarnation);
+}
+
+/* The conn begins with it. */
+static void begin(struct rvcm_conn *conn, struct rvcm_link *link, uint32_t incarnation)
+{
+	struct rvcm_carrier *carrier = conn->carrier;
+	uint32_t begun = rvcm_le32_get(link->request.begun);
+	struct rvcm_conn *trunk;
+
+	if (link->slot->closing)
+		return; /* nothing begins, and DOWN follows */
+	if (begun && (!link->unheard || link->hello_ack || conn->begun == begun)) {
+		fail(carrier, link, RVCM_STATUS_GIVEN_UP, 0, "it goes on with what is no more");
+		return;
+	}
+	if (!conn->link && (conn->recovering || conn->failing))
+		rvcm_recover_outdo(conn, conn->incarnation == incarnation
+						 ? RVCM_STATUS_CONNECTION_LOST
+						 : RVCM_STATUS_PEER_RESTARTED);
+	while ((trunk = trunk_of(carrier, link, incarnation)) && !trunk->link)
+		rvcm_recover_outdo(trunk, RVCM_STATUS_CONNECTION_LOST);
+	if (conn->link)
+		replace(conn, link);
+	else if (trunk)
+		replace(trunk, link);
+	else
+		take(conn, link);
+}
+
 void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	struct rvcm_path_full *path = rvcm_path_find(link->slot, &link->peer);
 	uint32_t incarnation = rvcm_le32_get(link->request.incarnation);
-	struct rvcm_conn *conn, *trunk;
+	struct rvcm_conn *conn;
 
-	if (link->slot->closing || link->failing)
+	if (is_too_late(link) || link->failing)
 		return; /* DOWN follows */
 	/* It had the name before, and its HELLO is looked at only now. */
 	if (rvcm_path_is_outlived(path, incarnation, link->number)) {
@@ -168,18 +225,14 @@ void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	if (path)
 		rvcm_path_meet(path, incarnation, link->number);
 	conn = conn_of(link, incarnation);
-	/* Whatever link we know of is lost, and has to be let go before anything begins anew. */
-	trunk = rvcm_route_trunk(carrier, incarnation);
-	if (!(link->request.flags & RVCM_WIRE_ANEW) || incarnation == carrier->incarnation)
-		trunk = NULL;
 	if (!conn)
 		fail(carrier, link, RVCM_STATUS_NO_MEMORY, ENOMEM, NULL);
+	else if (!rvcm_recover_continues(conn, link) && !rvcm_recover_joins(conn, link))
+		begin(conn, link, incarnation);
 	else if (conn->link)
 		replace(conn, link);
-	else if (trunk)
-		replace(trunk, link);
 	else
-		take(conn, link);
+		resume(conn, link);
 }
 
 /* -- what it says --------------------------------------------------------------------------- */
@@ -194,8 +247,6 @@ static void breach(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rv
 /* Behind HELLO, while the conn lets go of its old link. */
 static const char *early(struct rvcm_link *link, const struct rvcm_wire_frame *frame)
 {
-	if (link->slot->closing)
-		return NULL; /* it was right to go on; nobody is there for it */
 	if (rvcm_le32_get(frame->seq) != 0 || rvcm_le32_get(frame->ack) != 0)
 		return "sequence number out of order";
 	switch (frame->kind) {
@@ -219,7 +270,8 @@ void rvcm_proof_message(struct rvcm_carrier *carrier, struct rvcm_link *link, co
 	enum rvcm_status status = RVCM_STATUS_PROTOCOL;
 	const char *why;
 
-	if (link->failing)
+	/* It may have gone on, and was right; nobody is there for it. */
+	if (link->failing || (link->proven && link->slot->closing))
 		return;
 	if (bytes < sizeof(*frame) || frame->flags != 0)
 		why = "bad frame header";

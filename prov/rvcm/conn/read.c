@@ -102,7 +102,7 @@ bool rvcm_read_drain(struct rvcm_conn *conn)
 		if (rc == -EAGAIN)
 			return false;
 		if (rc) {
-			rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
+			rvcm_conn_lose(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
 			return false;
 		}
 		if (read->posted == read->op.bytes)
@@ -122,6 +122,7 @@ void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status)
 		rvcm_list_add_tail(&conn->reads_lost, &read->node);
 		return;
 	}
+	conn->carried = true;
 	if (!rvcm_list_empty(&conn->reads))
 		rvcm_conn_schedule(conn);
 	if (read->pieces == 0 && read->posted == read->op.bytes)
@@ -140,4 +141,15 @@ void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status)
 		read->status = status;
 		finish(read);
 	}
+}
+
+void rvcm_read_keep(struct rvcm_conn *conn)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &conn->reads_lost)
+		rvcm_list_entry(pos, struct rvcm_read, node)->posted = 0;
+	/* They came first. */
+	rvcm_list_splice_tail(&conn->reads_lost, &conn->reads);
+	rvcm_list_splice_tail(&conn->reads, &conn->reads_lost);
 }

@@ -22,9 +22,16 @@ static const char *reason_text(enum rvcm_wire_reason reason)
 		[RVCM_WIRE_REASON_MALFORMED] = "its private data is not ours",
 		[RVCM_WIRE_REASON_SHARED] = "there is a link to its process",
 		[RVCM_WIRE_REASON_BUSY] = "another of its process goes first",
+		[RVCM_WIRE_REASON_GONE] = "it goes on with a connection that is no more",
 	};
 
 	return text[reason];
+}
+
+/* It has consequences: so it is no recording, and comes from somebody with the key. */
+static bool is_bound(enum rvcm_wire_reason reason)
+{
+	return reason == RVCM_WIRE_REASON_SHARED || reason == RVCM_WIRE_REASON_GONE;
 }
 
 int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev_index, struct rvcm_dev_req *req,
@@ -42,8 +49,8 @@ int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev_index, struct rvcm_
 		.slot = slot->number,
 	};
 
-	rvcm_shake_encode(&shake, carrier->attr.job_key,
-			  reason == RVCM_WIRE_REASON_SHARED ? request : NULL, &reject);
+	rvcm_shake_encode(&shake, carrier->attr.job_key, is_bound(reason) ? request : NULL,
+			  &reject);
 	return dev->ops->reject(req, &reject, sizeof(reject));
 }
 
@@ -51,9 +58,6 @@ int rvcm_request_reject(struct rvcm_slot *slot, uint16_t dev_index, struct rvcm_
 static enum rvcm_wire_reason judge_fresh(const struct rvcm_contact *contact,
 					 const struct rvcm_shake *shake)
 {
-	if (shake->peer_incarnation != 0 &&
-	    shake->peer_incarnation != contact->carrier->incarnation)
-		return RVCM_WIRE_REASON_STALE;
 	for (size_t i = 0; i < RVCM_CONN_INCARNATIONS; i++)
 		if (contact->dead[i] == shake->incarnation)
 			return RVCM_WIRE_REASON_STALE;
@@ -100,12 +104,13 @@ bool rvcm_request_has_kin(const struct rvcm_contact *contact, uint32_t incarnati
 static enum rvcm_wire_reason judge_kin(const struct rvcm_contact *contact,
 				       const struct rvcm_shake *shake)
 {
-	if (shake->flags & RVCM_WIRE_ANEW ||
+	if (shake->flags & RVCM_WIRE_ANEW || shake->begun != 0 ||
 	    (contact->link && contact->link->peer_incarnation == shake->incarnation))
 		return RVCM_WIRE_REASON_NONE;
 	if (rvcm_request_has_kin(contact, shake->incarnation, false))
 		return RVCM_WIRE_REASON_SHARED;
-	if (rvcm_request_has_kin(contact, shake->incarnation, true))
+	if (rvcm_request_has_kin(contact, shake->incarnation, true) ||
+	    rvcm_reopen_has_kin(contact, shake->incarnation))
 		return RVCM_WIRE_REASON_BUSY;
 	return RVCM_WIRE_REASON_NONE;
 }
@@ -130,6 +135,8 @@ static enum rvcm_wire_reason judge(struct rvcm_slot *slot, const struct rvcm_dev
 		return RVCM_WIRE_REASON_RESOURCE;
 	reason = judge_fresh(*contact, shake);
 	if (reason == RVCM_WIRE_REASON_NONE)
+		reason = rvcm_reopen_judge(*contact, shake);
+	if (reason == RVCM_WIRE_REASON_NONE)
 		reason = judge_kin(*contact, shake);
 	return reason == RVCM_WIRE_REASON_NONE ? rvcm_claim_judge(*contact, shake) : reason;
 }
@@ -138,7 +145,7 @@ static enum rvcm_wire_reason judge(struct rvcm_slot *slot, const struct rvcm_dev
 static bool is_usual(enum rvcm_wire_reason reason)
 {
 	return reason == RVCM_WIRE_REASON_STALE || reason == RVCM_WIRE_REASON_SHARED ||
-	       reason == RVCM_WIRE_REASON_BUSY;
+	       reason == RVCM_WIRE_REASON_BUSY || reason == RVCM_WIRE_REASON_GONE;
 }
 
 /*

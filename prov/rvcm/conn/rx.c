@@ -4,6 +4,8 @@
  * when it has been accepted, never when it is matched: a later message that is waited for must not
  * stand behind a full window.
  */
+#include <string.h>
+
 #include "base/le.h"
 #include "conn/bare.h"
 #include "conn/path.h"
@@ -92,6 +94,27 @@ static __attribute__((noinline, cold)) void receive_unheard(struct rvcm_conn *co
 		stray(conn, rvcm_le16_get(frame->dst_slot));
 }
 
+/* It had begun to arrive when the link was lost, and has come whole now. False: that is another. */
+static __attribute__((noinline, cold)) bool place_again(struct rvcm_conn *conn,
+							struct rvcm_path_full *path,
+							const uint8_t *body, size_t bytes)
+{
+	const struct rvcm_conn_place *place = &conn->place;
+	size_t at = place->offset;
+
+	if (path != conn->placing || bytes < at)
+		return false;
+	conn->unplaced = false;
+	for (uint32_t i = 0; i < place->n; i++) {
+		size_t n =
+			bytes - at < place->pieces[i].length ? bytes - at : place->pieces[i].length;
+
+		memcpy(place->pieces[i].addr, body + at, n);
+		at += n;
+	}
+	return true;
+}
+
 static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *frame, size_t bytes)
 {
 	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
@@ -103,6 +126,10 @@ static void receive_data(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 	}
 	path->implied = false;
 	rvcm_stat_inc(&conn->rx_messages);
+	if (conn->unplaced && !place_again(conn, path, (const uint8_t *)(frame + 1), bytes)) {
+		malformed(conn, "another message than the one that had begun");
+		return;
+	}
 	if (path->placing) {
 		path->placing = false;
 		attr->sink->placed(attr->sink_ctx, &path->pub, (const uint8_t *)(frame + 1), bytes);
@@ -172,6 +199,30 @@ static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame
 	}
 }
 
+/* Who recovers may be more lucky with the next link, unless there is no going on. */
+static void refused(struct rvcm_conn *conn, enum rvcm_wire_reason reason)
+{
+	if (conn->recovering &&
+	    (reason == RVCM_WIRE_REASON_LATE || reason == RVCM_WIRE_REASON_STALE ||
+	     reason == RVCM_WIRE_REASON_RESOURCE))
+		rvcm_conn_lose(conn, RVCM_STATUS_CONNECTION_LOST, 0,
+			       rvcm_status_text(rvcm_shake_status(reason)));
+	else
+		rvcm_conn_fail(conn, rvcm_shake_status(reason), 0, NULL);
+}
+
+/* It says what of ours has arrived, and is to be told only now what it lacks. */
+static bool resumed(struct rvcm_conn *conn)
+{
+	const struct rvcm_link *link = conn->link;
+
+	if (rvcm_recover_counts(conn, link->hello_ack, link->hello_window))
+		rvcm_recover_done(conn);
+	else
+		malformed(conn, RVCM_RECOVER_LIES);
+	return false;
+}
+
 /* The acceptor's first frame: it proves itself. (An opener does so before it has a conn.) */
 static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn,
 							  const uint8_t *data, size_t bytes)
@@ -181,7 +232,7 @@ static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn
 	const char *why;
 
 	if (reason != RVCM_WIRE_REASON_NONE) {
-		rvcm_conn_fail(conn, rvcm_shake_status(reason), 0, NULL);
+		refused(conn, reason);
 		return false;
 	}
 	why = rvcm_hello_judge(conn->carrier, conn->link, data, bytes, &status);
@@ -191,6 +242,8 @@ static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn
 		return false;
 	}
 	conn->hello_seen = true;
+	if (conn->recovering)
+		return resumed(conn);
 	conn->tx_bytes_max = rvcm_hello_message_max(conn->carrier, conn->link);
 	rvcm_meet_proven(conn);
 	return true;
@@ -201,7 +254,8 @@ static __attribute__((noinline, cold)) bool receive_hello(struct rvcm_conn *conn
 /* Does somebody wait for credit? */
 static inline bool is_awaited(const struct rvcm_conn *conn)
 {
-	return !rvcm_list_empty(&conn->blocked) || !rvcm_list_empty(&conn->owed);
+	return !rvcm_list_empty(&conn->blocked) || !rvcm_list_empty(&conn->owed) ||
+	       conn->pending.first;
 }
 
 /* Is the frame the next one, and is what it acknowledges what was sent? */
@@ -216,7 +270,7 @@ static bool take_numbers(struct rvcm_conn *conn, const struct rvcm_wire_frame *f
 		malformed(conn, LIES);
 		return false;
 	}
-	if (is_awaited(conn) && conn->tx_seq != conn->tx_limit)
+	if (is_awaited(conn) && rvcm_seq_before(rvcm_tx_next(conn), conn->tx_limit))
 		rvcm_conn_schedule(conn);
 	return true;
 }
@@ -263,7 +317,7 @@ static bool is_quiet(const struct rvcm_conn *conn)
 	const struct rvcm_path_full *path = conn->last_in;
 
 	return conn->hello_seen && !conn->failing && !conn->failed && !conn->peer_bye &&
-	       !is_awaited(conn) && path && !path->placing && !path->implied;
+	       !conn->unplaced && !is_awaited(conn) && path && !path->placing && !path->implied;
 }
 
 static __attribute__((noinline)) void receive_unusual(struct rvcm_conn *conn, const uint8_t *data,
@@ -329,6 +383,22 @@ void rvcm_rx_bare(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, uin
 	rvcm_rx_message(conn, frame, bytes + RVCM_WIRE_BARE_BYTES);
 }
 
+/* Where its owner has said, or had said before the link was lost. */
+static bool ask_place(struct rvcm_conn *conn, struct rvcm_path_full *path, const uint8_t *body,
+		      size_t bytes)
+{
+	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
+
+	if (conn->unplaced && (conn->placing != path || conn->place.offset > bytes))
+		return false;
+	if (!conn->unplaced)
+		path->placing =
+			attr->sink->place(attr->sink_ctx, &path->pub, body, bytes, &conn->place);
+	conn->placing = path;
+	conn->unplaced = false;
+	return path->placing;
+}
+
 /*
  * Nothing is accepted before it is whole, and then it is judged; but what will not be accepted is
  * not shown, so that nothing is prepared for it.
@@ -336,9 +406,8 @@ void rvcm_rx_bare(struct rvcm_conn *conn, const uint8_t *data, size_t bytes, uin
 void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
 	const struct rvcm_wire_frame *frame = (const void *)data;
-	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
 	struct rvcm_dev_qp *qp = conn->link->qp;
-	struct rvcm_conn_place place;
+	const struct rvcm_conn_place *place = &conn->place;
 	struct rvcm_path_full *path;
 
 	if (bytes < sizeof(*frame) || frame->kind != RVCM_WIRE_DATA || !conn->hello_seen ||
@@ -347,9 +416,8 @@ void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 	path = rvcm_path_heard(conn, rvcm_wire_slots(frame));
 	if (!path || path->slot->closing || path->down_due)
 		return;
-	path->placing = attr->sink->place(attr->sink_ctx, &path->pub, data + sizeof(*frame),
-					  bytes - sizeof(*frame), &place);
-	conn->usual &= !path->placing;
-	if (path->placing)
-		qp->dev->ops->rx_place(qp, sizeof(*frame) + place.offset, place.pieces, place.n);
+	if (!ask_place(conn, path, data + sizeof(*frame), bytes - sizeof(*frame)))
+		return;
+	conn->usual = false; /* it is being placed */
+	qp->dev->ops->rx_place(qp, sizeof(*frame) + place->offset, place->pieces, place->n);
 }

@@ -7,7 +7,7 @@
 #include "conn/mac.h"
 
 #define ROLE_MASK   3u
-#define FLAGS_KNOWN (ROLE_MASK | RVCM_WIRE_RECOVERY | RVCM_WIRE_ASK | RVCM_WIRE_ANEW)
+#define FLAGS_KNOWN (ROLE_MASK | RVCM_WIRE_RECOVERY | RVCM_WIRE_OWN | RVCM_WIRE_ANEW)
 
 static void handshake_mac(struct rvcm_wire_handshake shake, const uint8_t *key,
 			  const struct rvcm_wire_handshake *request, uint8_t *tag)
@@ -38,8 +38,8 @@ void rvcm_shake_encode(const struct rvcm_shake *shake, const uint8_t key[RVCM_CO
 	rvcm_le32_put(out->incarnation, shake->incarnation);
 	rvcm_le32_put(out->peer_incarnation, shake->peer_incarnation);
 	rvcm_le32_put(out->epoch, shake->epoch);
-	rvcm_le32_put(out->next_seq, shake->next_seq);
-	rvcm_le32_put(out->imm_seen, shake->imm_seen);
+	rvcm_le32_put(out->begun, shake->begun);
+	rvcm_le32_put(out->heard, shake->heard);
 	rvcm_le16_put(out->window, shake->window);
 	rvcm_le16_put(out->slot, shake->slot);
 	handshake_mac(*out, key, request, out->mac);
@@ -60,8 +60,8 @@ static void decode_fields(const struct rvcm_wire_handshake *in, struct rvcm_shak
 	shake->incarnation = rvcm_le32_get(in->incarnation);
 	shake->peer_incarnation = rvcm_le32_get(in->peer_incarnation);
 	shake->epoch = rvcm_le32_get(in->epoch);
-	shake->next_seq = rvcm_le32_get(in->next_seq);
-	shake->imm_seen = rvcm_le32_get(in->imm_seen);
+	shake->begun = rvcm_le32_get(in->begun);
+	shake->heard = rvcm_le32_get(in->heard);
 	shake->window = rvcm_le16_get(in->window);
 	shake->slot = rvcm_le16_get(in->slot);
 }
@@ -76,6 +76,12 @@ static enum rvcm_wire_reason judge_version(const struct rvcm_wire_handshake *in)
 	if ((version & 0xff) != RVCM_WIRE_VERSION)
 		return RVCM_WIRE_REASON_VERSION;
 	return RVCM_WIRE_REASON_NONE;
+}
+
+/* Who goes on with a conn can, and knows with whom. */
+static bool means_a_conn(const struct rvcm_shake *shake)
+{
+	return shake->flags & RVCM_WIRE_RECOVERY && shake->peer_incarnation != 0;
 }
 
 enum rvcm_wire_reason rvcm_shake_decode(const void *data, size_t bytes, enum rvcm_wire_role role,
@@ -97,6 +103,8 @@ enum rvcm_wire_reason rvcm_shake_decode(const void *data, size_t bytes, enum rvc
 		return RVCM_WIRE_REASON_MALFORMED;
 	decode_fields(&in, shake);
 	if (shake->incarnation == 0 || shake->epoch == 0 || shake->name.port == 0)
+		return RVCM_WIRE_REASON_MALFORMED;
+	if (shake->begun != 0 && !means_a_conn(shake))
 		return RVCM_WIRE_REASON_MALFORMED;
 	handshake_mac(in, key, request, tag);
 	return rvcm_mac_equal(tag, in.mac) ? RVCM_WIRE_REASON_NONE : RVCM_WIRE_REASON_KEY;
@@ -135,6 +143,7 @@ enum rvcm_status rvcm_shake_status(enum rvcm_wire_reason reason)
 		[RVCM_WIRE_REASON_SHARED] = RVCM_STATUS_REJECTED,
 		[RVCM_WIRE_REASON_BUSY] = RVCM_STATUS_REJECTED,
 		[RVCM_WIRE_REASON_LATE] = RVCM_STATUS_REJECTED_LATE,
+		[RVCM_WIRE_REASON_GONE] = RVCM_STATUS_GIVEN_UP,
 	};
 
 	return (size_t)reason < sizeof(status) / sizeof(status[0]) ? status[reason]

@@ -21,8 +21,8 @@ struct rvcm_shake {
 	uint32_t incarnation;
 	uint32_t peer_incarnation;
 	uint32_t epoch;
-	uint32_t next_seq;
-	uint32_t imm_seen;
+	uint32_t begun;
+	uint32_t heard;
 	uint16_t window;
 	uint16_t slot;
 };

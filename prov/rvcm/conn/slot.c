@@ -14,6 +14,7 @@
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
+#define HEARD_NS     200000000u
 #define OPENINGS_MAX 64u /* in a number, beside the index: 16 bits in all */
 
 _Static_assert(RVCM_CONN_SLOTS_MAX *OPENINGS_MAX == 1u << 16, "a number tells both");
@@ -134,7 +135,8 @@ static void bye_to_all(struct rvcm_carrier *carrier)
 
 		if (!ends(conn))
 			continue;
-		conn->bye_due = conn->up;
+		conn->bye_due = conn->up || conn->recovering;
+		conn->lent_mark = conn->tx_seq; /* for what it has is to be told */
 		rvcm_conn_schedule(conn);
 	}
 }
@@ -180,6 +182,8 @@ static bool has_left(struct rvcm_path_full *path)
 		return true;
 	conn = path->end_conn;
 	if (path->leave != RVCM_PATH_LEFT || conn->pending.first)
+		return false;
+	if (!conn->link) /* it is recovering */
 		return false;
 	if (path->end_ordinal == 0)
 		path->end_ordinal = conn->link->posted;
@@ -253,13 +257,43 @@ static void settle_all(struct rvcm_carrier *carrier)
 	}
 }
 
+/* Does the peer of every conn that goes with the slot know all that was sent? */
+static bool is_heard(const struct rvcm_slot *slot)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &slot->carrier->all_conns) {
+		const struct rvcm_conn *conn = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		if ((slot->last ? ends(conn) : conn->slot == slot) && conn->lasts && conn->link &&
+		    !conn->failed && conn->tx_acked != conn->tx_seq)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * All is through the devices, which may yet lose it with a link; and then nobody is left to send it
+ * again. So peers are given a moment to say what they have; who computes does not.
+ */
+static bool is_settled(struct rvcm_slot *slot, bool through)
+{
+	uint64_t now = rvcm_carrier_now(slot->carrier);
+
+	if (!through)
+		slot->through_ns = 0;
+	else if (slot->through_ns == 0)
+		slot->through_ns = now;
+	return through && (is_heard(slot) || now - slot->through_ns >= HEARD_NS);
+}
+
 static bool may_shut(struct rvcm_slot *slot)
 {
 	bool late = rvcm_carrier_now(slot->carrier) >= slot->deadline_ns;
 
 	if (slot->last)
-		return late || conns_are_handed_over(slot->carrier);
-	return paths_have_left(slot) || (late && !break_users(slot));
+		return late || is_settled(slot, conns_are_handed_over(slot->carrier));
+	return is_settled(slot, paths_have_left(slot)) || (late && !break_users(slot));
 }
 
 /* The index is free again; what was connected through it may go on. */
@@ -289,6 +323,7 @@ static void retire(struct rvcm_slot *slot)
 static void post_shut(struct rvcm_slot *slot)
 {
 	slot->shut_posted = true;
+	rvcm_recover_shut(slot);
 	rvcm_carrier_mail_control(slot->carrier, &slot->shut_mail);
 }
 

@@ -10,7 +10,8 @@
  * fill up with work that nobody reaps.
  *
  * A tail is sent from its owner's memory, who waits for it: it is signalled, leaves at once, and is
- * given back when the device is through with it. (Replay will want it until the acknowledgement.)
+ * given back when the device is through with it; where the conn lasts, when it is acknowledged too,
+ * which is then asked for (confirm.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -194,7 +195,7 @@ static void post_failed(struct rvcm_conn *conn, int rc)
 		rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, -rc,
 			       "what is to be sent cannot be registered with the device");
 	else if (rc && rc != -EAGAIN)
-		rvcm_conn_fail(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
+		rvcm_conn_lose(conn, RVCM_STATUS_CONNECTION_LOST, -rc, NULL);
 }
 
 void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
@@ -202,6 +203,8 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	conn->tx_seq = 0;
 	conn->tx_acked = 0;
 	conn->tx_limit = window;
+	conn->tx_sent = 0;
+	conn->lent_mark = 0;
 	conn->straight = false;
 	conn->tight = false;
 	rvcm_confirm_reset(conn);
@@ -341,13 +344,19 @@ void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when
 
 void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct rvcm_path_tail *tail)
 {
+	struct rvcm_conn *conn = path->tx;
 	uint32_t flags = RVCM_BUF_SIGNALLED; /* its owner waits for the completion */
 	struct rvcm_buf *buf = take_data(path, bytes, flags);
 
 	buf->tail = *tail;
 	buf->path = path;
 	path->tails++;
-	send(path->tx, buf, false);
+	if (conn->lasts) {
+		buf->flags |= RVCM_BUF_LENT;
+		conn->lent_mark = conn->tx_seq;
+		rvcm_conn_schedule(conn);
+	}
+	send(conn, buf, false);
 }
 
 /* slots: what is in their place. */
@@ -362,7 +371,7 @@ static int control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void 
 		return -EAGAIN;
 	/* The completion of BYE vouches likewise. */
 	buf->flags = kind == RVCM_WIRE_BYE ? RVCM_BUF_SIGNALLED : 0;
-	fill(buf, kind, conn->tx_seq, slots, bytes);
+	fill(buf, kind, kind == RVCM_WIRE_HELLO ? 0 : rvcm_tx_next(conn), slots, bytes);
 	if (bytes)
 		memcpy(buf->frame + sizeof(struct rvcm_wire_frame), payload, bytes);
 	rc = post(conn, buf, false);
@@ -389,8 +398,13 @@ bool rvcm_tx_drain(struct rvcm_conn *conn)
 	struct rvcm_buf *buf;
 
 	while ((buf = conn->pending.first)) {
-		int rc = post(conn, buf, rvcm_hold_may(conn, buf->bytes));
+		int rc;
 
+		/* What is sent again, where less is granted than before: credit brings the conn
+		 * here again. */
+		if (!rvcm_seq_before(rvcm_tx_seq(buf), conn->tx_limit))
+			return true;
+		rc = post(conn, buf, rvcm_hold_may(conn, buf->bytes));
 		if (rc) {
 			post_failed(conn, rc);
 			return false;
@@ -417,6 +431,9 @@ static void return_tail(struct rvcm_conn *conn, struct rvcm_buf *buf, bool sent)
 		rvcm_path_schedule(path);
 }
 
+/* Its owner's memory is wanted until it is acknowledged. */
+#define AWAITED ((uint32_t)(RVCM_BUF_LENT | RVCM_BUF_HELD))
+
 /* The device is through with what it had up to that ordinal; sent: because it has sent it. */
 static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 {
@@ -430,7 +447,8 @@ static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 			break;
 		rvcm_list_del(node);
 		buf->flags &= ~(uint32_t)RVCM_BUF_INUSE;
-		return_tail(link->conn, buf, sent);
+		if (!sent || (buf->flags & AWAITED) != AWAITED)
+			return_tail(link->conn, buf, sent);
 		rvcm_tx_release(buf);
 	}
 }
@@ -440,25 +458,77 @@ void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 	give_back(link, ordinal, true);
 }
 
+void rvcm_tx_unhold_more(struct rvcm_conn *conn, struct rvcm_buf *buf)
+{
+	buf->flags &= ~(uint32_t)RVCM_BUF_HELD;
+	if (buf->flags & RVCM_BUF_INUSE)
+		return;
+	rvcm_buf_queue_add(&conn->unlent, buf); /* its owner is told when the stack is unwound */
+	rvcm_conn_schedule(conn);
+}
+
+void rvcm_tx_give_back(struct rvcm_conn *conn)
+{
+	while (conn->unlent.first) {
+		struct rvcm_buf *buf = rvcm_buf_queue_pop(&conn->unlent);
+
+		return_tail(conn, buf, true);
+		rvcm_buf_put(buf);
+	}
+}
+
 static void drop_all(struct rvcm_conn *conn, struct rvcm_buf_queue *queue)
 {
 	while (queue->first) {
 		struct rvcm_buf *buf = rvcm_buf_queue_pop(queue);
 
 		return_tail(conn, buf, false);
-		rvcm_tx_unhold(buf);
+		rvcm_buf_put(buf);
 	}
 }
 
-void rvcm_tx_reset(struct rvcm_conn *conn)
+static void drop_reserved(struct rvcm_conn *conn)
 {
-	rvcm_hold_drop(conn);
-	give_back(conn->link, UINT64_MAX, false);
-	drop_all(conn, &conn->replay);
-	drop_all(conn, &conn->pending);
 	if (conn->reserved)
 		rvcm_buf_put(conn->reserved);
 	conn->reserved = NULL;
 	if (conn->way.next)
 		rvcm_buf_put(rvcm_way_take(conn));
+}
+
+void rvcm_tx_reset(struct rvcm_conn *conn)
+{
+	rvcm_hold_drop(conn);
+	if (conn->link)
+		give_back(conn->link, UINT64_MAX, false);
+	drop_all(conn, &conn->replay);
+	drop_all(conn, &conn->pending);
+	drop_all(conn, &conn->unlent);
+	drop_reserved(conn);
+}
+
+void rvcm_tx_keep(struct rvcm_conn *conn)
+{
+	struct rvcm_buf_queue *pending = &conn->pending;
+	uint32_t sent = rvcm_tx_next(conn);
+
+	rvcm_hold_drop(conn);
+	give_back(conn->link, UINT64_MAX, true);
+	drop_reserved(conn);
+	if (rvcm_seq_before(conn->tx_sent, sent))
+		conn->tx_sent = sent;
+	rvcm_buf_queue_prepend(pending, &conn->replay);
+	for (struct rvcm_buf *buf = pending->first; buf; buf = buf->next)
+		((struct rvcm_wire_frame *)(void *)buf->frame)->flags = 0; /* the old link's */
+}
+
+uint32_t rvcm_tx_spare(struct rvcm_conn *conn, uint32_t ack)
+{
+	uint32_t n = 0;
+
+	while (conn->pending.first && rvcm_seq_before(rvcm_tx_seq(conn->pending.first), ack)) {
+		rvcm_tx_unhold(conn, rvcm_buf_queue_pop(&conn->pending));
+		n++;
+	}
+	return n;
 }

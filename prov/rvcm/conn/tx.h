@@ -25,13 +25,29 @@ static inline void rvcm_tx_release(struct rvcm_buf *buf)
 		rvcm_buf_put(buf);
 }
 
-/* Replay does not need it any more. */
-static inline void rvcm_tx_unhold(struct rvcm_buf *buf)
+/* The number of a frame that has one. */
+static inline uint32_t rvcm_tx_seq(const struct rvcm_buf *buf)
 {
-	if (!(buf->flags & RVCM_BUF_INUSE))
+	return rvcm_le32_get(((const struct rvcm_wire_frame *)(const void *)buf->frame)->seq);
+}
+
+/* The number of the next frame with one that is posted. */
+static inline uint32_t rvcm_tx_next(const struct rvcm_conn *conn)
+{
+	return conn->pending.first ? rvcm_tx_seq(conn->pending.first) : conn->tx_seq;
+}
+
+/* It has been acknowledged, or its device is through with it: the other is awaited, or its owner
+ * is to be told. */
+void rvcm_tx_unhold_more(struct rvcm_conn *conn, struct rvcm_buf *buf);
+
+/* Replay does not need it any more. */
+static inline void rvcm_tx_unhold(struct rvcm_conn *conn, struct rvcm_buf *buf)
+{
+	if (!(buf->flags & (RVCM_BUF_INUSE | RVCM_BUF_LENT)))
 		rvcm_buf_put(buf);
 	else
-		buf->flags &= ~(uint32_t)RVCM_BUF_HELD;
+		rvcm_tx_unhold_more(conn, buf);
 }
 
 /* Let go of the n oldest that wait for their acknowledgement, one at least. False: there are fewer.
@@ -48,7 +64,7 @@ static inline bool rvcm_tx_let_go(struct rvcm_conn *conn, uint32_t n)
 			return false;
 		}
 		next = buf->next;
-		rvcm_tx_unhold(buf);
+		rvcm_tx_unhold(conn, buf);
 		buf = next;
 	} while (--n);
 	conn->replay.first = buf;

@@ -35,7 +35,8 @@ static void straighten(struct rvcm_conn *conn)
 
 void rvcm_way_open(struct rvcm_conn *conn)
 {
-	if (!conn->up || conn->failing || conn->tx_seq == conn->tx_limit || !conn->link->way_end)
+	if (!conn->up || conn->failing || !rvcm_seq_before(conn->tx_seq, conn->tx_limit) ||
+	    !conn->link->way_end)
 		return;
 	if (!conn->way.next && !rvcm_way_refill(conn))
 		return;

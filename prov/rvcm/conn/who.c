@@ -83,7 +83,7 @@ static struct rvcm_path_full *find(struct rvcm_conn *conn, uint16_t number, uint
 	rvcm_list_for_each (pos, &conn->carrier->all_conns) {
 		struct rvcm_conn *other = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
 
-		if (other->link && other->incarnation == conn->incarnation)
+		if (rvcm_conn_is_there(other) && other->incarnation == conn->incarnation)
 			path = find_on(other, number, own);
 		if (path)
 			return path;

@@ -31,8 +31,8 @@ enum rvcm_wire_role {
 
 /* rvcm_wire_handshake.flags: the role in the low two bits, then: */
 enum rvcm_wire_flag {
-	RVCM_WIRE_RECOVERY = 1u << 2, /* the link belongs to a conn that both sides know */
-	RVCM_WIRE_ASK = 1u << 3,      /* the higher name asks the lower to open this link */
+	RVCM_WIRE_RECOVERY = 1u << 2, /* the sender can recover: the conn outlives its link */
+	RVCM_WIRE_OWN = 1u << 3,      /* its sender opened the first link of the conn: see begun */
 	RVCM_WIRE_ANEW = 1u << 4,     /* the sender knows of no link: do not answer SHARED, BUSY */
 };
 
@@ -50,6 +50,7 @@ enum rvcm_wire_reason {
 	RVCM_WIRE_REASON_SHARED = 9, /* there is a link between our carriers: use it; see slot */
 	RVCM_WIRE_REASON_BUSY = 10, /* another request of your carrier is being proven: try again */
 	RVCM_WIRE_REASON_LATE = 11, /* of BYE: your HELLO has not come in time */
+	RVCM_WIRE_REASON_GONE = 12, /* the conn that you mean is no more */
 	RVCM_WIRE_REASONS
 };
 
@@ -57,8 +58,14 @@ enum rvcm_wire_reason {
  * address: the opener's name in a REQUEST (IPv4 as v4-mapped); the acceptor's nonce in a REPLY, so
  * that a recorded exchange is worthless against it.
  * mac: SipHash-2-4 under the job key over the structure with mac zero; a REPLY's goes on over the
- * REQUEST it answers, and so does that of a REJECT that says SHARED; other REJECTs' do not.
+ * REQUEST it answers, and so does that of a REJECT that says SHARED or GONE; other REJECTs' do not.
  * slot: the sender's endpoint. SHARED: the endpoint that was called.
+ * begun: which conn the link goes on with, by the epoch of the link that began it; 0 = one begins.
+ * heard: of a REQUEST, the newest epoch with which a link of the receiver's has proved itself to
+ * the sender. So who has opened a conn, and the sender does not go on with it, knows whether it was
+ * given up, or never heard of.
+ * window: messages that the sender grants to a conn that begins; of a REQUEST that goes on with one
+ * the receiver's endpoint that this is with.
  */
 struct rvcm_wire_handshake {
 	uint8_t version[2]; /* RVCM_WIRE_VERSION | RVCM_WIRE_MAGIC << 8 */
@@ -69,11 +76,11 @@ struct rvcm_wire_handshake {
 	uint8_t address[16];
 	uint8_t mac[RVCM_WIRE_MAC_BYTES];
 	uint8_t incarnation[4];      /* of the sender's side: random, never 0 */
-	uint8_t peer_incarnation[4]; /* as the sender knows it; 0 = first contact */
+	uint8_t peer_incarnation[4]; /* as the sender knows it; 0 = it does not */
 	uint8_t epoch[4];            /* of the attempt: above all before it; REPLY: see DESIGN.md */
-	uint8_t next_seq[4];         /* the next message the sender expects on this conn */
-	uint8_t imm_seen[4];         /* immediates received on this link so far */
-	uint8_t window[2];           /* messages the sender grants beyond next_seq */
+	uint8_t begun[4];
+	uint8_t heard[4];
+	uint8_t window[2];
 	uint8_t slot[2];
 };
 

@@ -8,7 +8,8 @@
 
 /*
  * The link failed: take it away from the device, reap what it still reports, fail what hangs on it,
- * and tell control. DOWN will come back, and then the application hears of it.
+ * or keep it for the next link, and tell control. DOWN will come back, and then the application
+ * hears of it, if it is the end.
  */
 static void detach(struct rvcm_conn *conn)
 {
@@ -24,8 +25,12 @@ static void detach(struct rvcm_conn *conn)
 	link->attached = false;
 	while (rvcm_poll_dev(dev) > 0)
 		;
-	rvcm_read_abort(conn, conn->cause.status);
-	rvcm_tx_reset(conn);
+	if (conn->recovering) {
+		rvcm_recover_keep(conn);
+	} else {
+		rvcm_read_abort(conn, conn->cause.status);
+		rvcm_tx_reset(conn);
+	}
 	link->failed_cause = conn->cause;
 	rvcm_carrier_mail_control(conn->carrier, &link->failed);
 }
@@ -36,24 +41,33 @@ static bool answer_hello(struct rvcm_conn *conn)
 	if (rvcm_hello_send(conn))
 		return false;
 	conn->hello_due = false;
-	rvcm_conn_set_up(conn, true);
+	if (conn->recovering)
+		rvcm_recover_done(conn);
+	else
+		rvcm_conn_set_up(conn, true);
 	return true;
 }
 
 static bool send_owed(struct rvcm_conn *conn)
 {
+	bool words;
+
 	if (conn->hello_due && !answer_hello(conn))
 		return false;
+	if (conn->recovering) /* the peer is yet to say what has arrived */
+		return true;
 	if (!rvcm_tx_drain(conn) || !rvcm_part_send_owed(conn))
 		return false;
 	rvcm_confirm_review(conn);
-	if (conn->answer_due && !rvcm_confirm_answer(conn))
+	/* What is sent again, and waits for credit, may be the END that these words follow. */
+	words = !conn->pending.first;
+	if (words && conn->answer_due && !rvcm_confirm_answer(conn))
 		return false;
 	if (conn->ack_due && rvcm_tx_control(conn, RVCM_WIRE_ACK, NULL, 0))
 		return false;
-	if (conn->bye_due && !rvcm_confirm_bye(conn))
+	if (words && conn->bye_due && (!rvcm_confirm_ask(conn) || !rvcm_confirm_bye(conn)))
 		return false;
-	conn->bye_due = false;
+	conn->bye_due &= !words;
 	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn);
 }
 
@@ -66,17 +80,25 @@ static bool is_ending(const struct rvcm_conn *conn)
 	return conn->ending && !conn->failing;
 }
 
-/* True if the conn is owed nothing any more. */
-static bool serve(struct rvcm_conn *conn)
+static bool serve_link(struct rvcm_conn *conn)
 {
-	if (!conn->link || conn->failed || is_ending(conn))
-		return true;
 	if (!conn->failing && send_owed(conn))
 		rvcm_path_tell_ready(conn);
 	else if (!conn->failing)
 		return false;
 	if (conn->failing)
 		detach(conn);
+	return true;
+}
+
+/* True if the conn is owed nothing any more. */
+static bool serve(struct rvcm_conn *conn)
+{
+	rvcm_tx_give_back(conn);
+	if (!conn->link && conn->failing)
+		rvcm_recover_give_up(conn); /* which may free it */
+	else if (conn->link && !conn->failed && !is_ending(conn))
+		return serve_link(conn);
 	return true;
 }
 

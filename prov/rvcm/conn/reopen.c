@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Recovery, control's half (recover.c is the data side's): a contact whose conn has lost its link,
+ * and goes on, is *reopening* until there is another, from our request or the peer's, or time is
+ * up. All of that is as with a first contact, by the same table; but
+ *
+ *   - the REQUEST names the conn, by the epoch of its first link (begun), the peer's incarnation
+ *     and its endpoint: who does not have it answers GONE, and then it is over at once;
+ *   - the lower name opens at once, the higher a little later, so that the two seldom cross;
+ *   - only the device that the lost link had is used: what is registered is so with that;
+ *   - nobody listening is no reason to wait: the peer was there, and is no more.
+ */
+#include "base/log.h"
+#include "conn/conn_impl.h"
+
+void rvcm_reopen_begin(struct rvcm_contact *contact)
+{
+	const struct rvcm_link *link = contact->link;
+
+	contact->reopening = link->lost_conn != NULL;
+	if (!contact->reopening) {
+		contact->begun = 0;
+		return;
+	}
+	contact->conn = link->lost_conn;
+	contact->wanted = true;
+	contact->deadline_ns = link->by_ns;
+	contact->attempts = link->futile;
+	contact->dev = link->dev;
+	rvcm_list_del(&contact->of_reopening);
+	rvcm_list_add_tail(&contact->carrier->reopening, &contact->of_reopening);
+}
+
+void rvcm_reopen_end(struct rvcm_contact *contact)
+{
+	contact->reopening = false;
+	rvcm_list_del(&contact->of_reopening);
+}
+
+bool rvcm_reopen_waits(const struct rvcm_contact *contact)
+{
+	return contact->reopening &&
+	       (contact->attempts > 0 || rvcm_addr_cmp(&contact->peer, &contact->slot->name) < 0);
+}
+
+void rvcm_reopen_shake(const struct rvcm_contact *contact, struct rvcm_shake *shake)
+{
+	shake->peer_incarnation = contact->peer_incarnation;
+	shake->heard = contact->taken;
+	if (!contact->reopening)
+		return;
+	shake->begun = contact->begun;
+	shake->flags |= contact->own ? RVCM_WIRE_OWN : 0;
+	shake->window = contact->peer_slot;
+}
+
+void rvcm_reopen_note(struct rvcm_contact *contact, const struct rvcm_link *link)
+{
+	const struct rvcm_wire_handshake *peers = link->opener ? &link->reply : &link->request;
+
+	contact->peer_slot = rvcm_le16_get(peers->slot);
+	contact->begun = rvcm_link_lasts(link) ? rvcm_link_begun(link) : 0;
+	contact->own = rvcm_link_own(link);
+	if (!link->opener)
+		contact->taken = link->epoch;
+}
+
+bool rvcm_reopen_is_answer(const struct rvcm_contact *contact, const struct rvcm_link *link,
+			   const struct rvcm_shake *shake)
+{
+	uint32_t begun = rvcm_le32_get(link->request.begun);
+
+	return shake->begun == begun &&
+	       (begun == 0 || (shake->incarnation == contact->peer_incarnation &&
+			       shake->flags & RVCM_WIRE_RECOVERY));
+}
+
+/*
+ * Who has opened a conn has it when its HELLO has been sent, which may be lost with the link: who
+ * has never heard that begins the conn now, for nothing of it was taken. Who has heard it, or has
+ * opened the conn itself, and does not have it, has given it up.
+ */
+enum rvcm_wire_reason rvcm_reopen_judge(const struct rvcm_contact *contact,
+					const struct rvcm_shake *shake)
+{
+	const struct rvcm_carrier *carrier = contact->carrier;
+	bool known = contact->peer_incarnation == shake->incarnation;
+
+	if (shake->begun == 0)
+		return RVCM_WIRE_REASON_NONE;
+	if (shake->peer_incarnation != carrier->incarnation ||
+	    shake->window != contact->slot->number || !carrier->attr.reconnect_timeout_ns)
+		return RVCM_WIRE_REASON_GONE;
+	if (known && contact->begun == shake->begun)
+		return RVCM_WIRE_REASON_NONE;
+	if (!(shake->flags & RVCM_WIRE_OWN))
+		return RVCM_WIRE_REASON_GONE;
+	if (known && !rvcm_seq_before(contact->taken, shake->begun))
+		return RVCM_WIRE_REASON_GONE;
+	return RVCM_WIRE_REASON_NONE;
+}
+
+void rvcm_reopen_gone(struct rvcm_link *link, const struct rvcm_dev_event *ev)
+{
+	struct rvcm_contact *contact = link->contact;
+	struct rvcm_shake shake;
+	enum rvcm_wire_reason reason =
+		rvcm_shake_decode(ev->private_data, ev->private_bytes, RVCM_WIRE_REJECT,
+				  contact->carrier->attr.job_key, &link->request, &shake);
+
+	if (reason != RVCM_WIRE_REASON_NONE || !contact->reopening)
+		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, contact->reopening,
+				    "its answer to our request is not valid");
+	else
+		rvcm_contact_failed(contact,
+				    shake.incarnation == contact->peer_incarnation
+					    ? RVCM_STATUS_GIVEN_UP
+					    : RVCM_STATUS_PEER_RESTARTED,
+				    0, false, NULL);
+}
+
+bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnation)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &contact->carrier->reopening) {
+		const struct rvcm_contact *other =
+			rvcm_list_entry(pos, struct rvcm_contact, of_reopening);
+
+		if (other != contact && other->peer_incarnation == incarnation)
+			return true;
+	}
+	return false;
+}
