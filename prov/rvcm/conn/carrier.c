@@ -118,6 +118,7 @@ static void hashes_init(struct rvcm_carrier *carrier)
 	rvcm_hash_init(&carrier->routes, rvcm_route_eq, carrier->hash_seed);
 	rvcm_hash_init(&carrier->contacts, contact_eq, carrier->hash_seed);
 	rvcm_hash_init(&carrier->kin, rvcm_request_kin_eq, carrier->hash_seed);
+	rvcm_hash_init(&carrier->former, rvcm_reopen_former_eq, carrier->hash_seed);
 }
 
 static void hashes_fini(struct rvcm_carrier *carrier)
@@ -129,6 +130,8 @@ static void hashes_fini(struct rvcm_carrier *carrier)
 	rvcm_hash_fini(&carrier->routes);
 	rvcm_hash_fini(&carrier->contacts);
 	rvcm_hash_fini(&carrier->kin);
+	rvcm_reopen_fini(carrier);
+	rvcm_hash_fini(&carrier->former);
 }
 
 int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier **out)

@@ -110,7 +110,8 @@ static void supersede(struct rvcm_contact *contact, const struct rvcm_link *by)
  */
 static uint16_t window(const struct rvcm_contact *contact, const struct rvcm_link *link)
 {
-	if (contact->link || contact->n_claims > 1 || rvcm_le32_get(link->request.begun))
+	if (contact->link || contact->n_claims > 1 || rvcm_le32_get(link->request.begun) ||
+	    link->request.flags & RVCM_WIRE_ANEW)
 		return 0;
 	return (uint16_t)link->window;
 }

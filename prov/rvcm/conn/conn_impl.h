@@ -444,6 +444,7 @@ struct rvcm_carrier {
 	uint32_t shut_slots; /* whose contacts have not all ended */
 	uint32_t n_claims;
 	struct rvcm_list reopening; /* contacts */
+	struct rvcm_hash former;    /* reopen.c: by incarnation */
 	uint64_t links;             /* opened so far */
 	struct rvcm_rng rng;        /* jitter */
 };

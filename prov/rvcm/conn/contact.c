@@ -508,6 +508,7 @@ void rvcm_contact_unname(struct rvcm_contact *contact)
 		return;
 	rvcm_hash_del(&contact->carrier->contacts, &contact->node);
 	contact->named = false;
+	rvcm_reopen_forget(contact);
 	if (contact->n_claims == 0)
 		return;
 	heir = rvcm_contact_get(contact->slot, &contact->peer);

@@ -120,6 +120,13 @@ bool rvcm_reopen_is_answer(const struct rvcm_contact *contact, const struct rvcm
 /* A peer's request: NONE, if we have the conn that it means, or have not heard of it yet. */
 enum rvcm_wire_reason rvcm_reopen_judge(const struct rvcm_contact *contact,
 					const struct rvcm_shake *shake);
+/*
+ * The contact's peer has closed, and what is known of it will be forgotten: but that its conn was
+ * heard of.
+ */
+void rvcm_reopen_forget(const struct rvcm_contact *contact);
+rvcm_hash_eq rvcm_reopen_former_eq;
+void rvcm_reopen_fini(struct rvcm_carrier *carrier);
 /* GONE: the peer does not have the conn any more. */
 void rvcm_reopen_gone(struct rvcm_link *link, const struct rvcm_dev_event *ev);
 /* Does another contact wait for another link to that carrier? */

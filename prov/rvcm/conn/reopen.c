@@ -11,7 +11,71 @@
  *   - nobody listening is no reason to wait: the peer was there, and is no more.
  */
 #include "base/log.h"
+#include "base/mem.h"
 #include "conn/conn_impl.h"
+
+/* -- who is to be remembered ----------------------------------------------------------------- */
+
+/* Of that process the endpoints that have closed had links here up to that epoch. */
+struct former {
+	struct rvcm_hash_node node; /* carrier.former */
+	uint32_t incarnation;
+	uint32_t taken;
+};
+
+bool rvcm_reopen_former_eq(const struct rvcm_hash_node *node, const void *incarnation)
+{
+	return rvcm_container_of(node, const struct former, node)->incarnation ==
+	       *(const uint32_t *)incarnation;
+}
+
+static struct former *find_former(struct rvcm_carrier *carrier, uint32_t incarnation)
+{
+	struct rvcm_hash_node *node = rvcm_hash_find(
+		&carrier->former, rvcm_hash_u64(carrier->hash_seed, incarnation), &incarnation);
+
+	return node ? rvcm_container_of(node, struct former, node) : NULL;
+}
+
+void rvcm_reopen_forget(const struct rvcm_contact *contact)
+{
+	struct rvcm_carrier *carrier = contact->carrier;
+	struct former *former = find_former(carrier, contact->peer_incarnation);
+
+	if (!contact->taken)
+		return;
+	if (!former) {
+		former = rvcm_mem_zalloc(sizeof(*former));
+		if (!former)
+			return;
+		former->incarnation = contact->peer_incarnation;
+		rvcm_hash_insert(&carrier->former, &former->node,
+				 rvcm_hash_u64(carrier->hash_seed, former->incarnation));
+	}
+	if (rvcm_seq_before(former->taken, contact->taken))
+		former->taken = contact->taken;
+}
+
+void rvcm_reopen_fini(struct rvcm_carrier *carrier)
+{
+	struct rvcm_hash_node *node;
+
+	while ((node = rvcm_hash_next(&carrier->former, NULL))) {
+		rvcm_hash_del(&carrier->former, node);
+		rvcm_mem_free(rvcm_container_of(node, struct former, node));
+	}
+}
+
+/* The newest epoch with which a link of that peer, or of who has closed there, was proven here. */
+static uint32_t heard_of(const struct rvcm_contact *contact, uint32_t incarnation)
+{
+	const struct former *former = find_former(contact->carrier, incarnation);
+	uint32_t taken = contact->peer_incarnation == incarnation ? contact->taken : 0;
+
+	return former && rvcm_seq_before(taken, former->taken) ? former->taken : taken;
+}
+
+/* -- another link is to be opened ------------------------------------------------------------ */
 
 void rvcm_reopen_begin(struct rvcm_contact *contact)
 {
@@ -46,7 +110,7 @@ bool rvcm_reopen_waits(const struct rvcm_contact *contact)
 void rvcm_reopen_shake(const struct rvcm_contact *contact, struct rvcm_shake *shake)
 {
 	shake->peer_incarnation = contact->peer_incarnation;
-	shake->heard = contact->taken;
+	shake->heard = heard_of(contact, contact->peer_incarnation);
 	if (!contact->reopening)
 		return;
 	shake->begun = contact->begun;
@@ -95,7 +159,7 @@ enum rvcm_wire_reason rvcm_reopen_judge(const struct rvcm_contact *contact,
 		return RVCM_WIRE_REASON_NONE;
 	if (!(shake->flags & RVCM_WIRE_OWN))
 		return RVCM_WIRE_REASON_GONE;
-	if (known && !rvcm_seq_before(contact->taken, shake->begun))
+	if (!rvcm_seq_before(heard_of(contact, shake->incarnation), shake->begun))
 		return RVCM_WIRE_REASON_GONE;
 	return RVCM_WIRE_REASON_NONE;
 }

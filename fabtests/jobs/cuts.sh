@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# cuts: the sockets between two hosts are destroyed again and again while a job runs.  It ends with right results all the
+# same, and the counters say that it is for recovery that it does; without, it ends in failure.
+export HOSTS=2
+# shellcheck source=fabtests/jobs/lib.sh
+. "$(dirname "$0")/lib.sh"
+need mpirun openmpi-bin
+need ss iproute2
+need_program exchange
+
+# mpirun's own connections end at these ports, and are left alone.
+own=(--mca oob_tcp_dynamic_ipv4_ports 11000-11099)
+
+# Until we are told to stop.  How often is chance: what is cut is whatever is under way.
+cut() {
+	while :; do
+		on 1 ss -tK dst 10.77.2.1 and sport gt :12000 and dport gt :12000
+		sleep 0.1
+	done >/dev/null 2>&1
+}
+
+# job NAME ARGUMENT-OF-PROGRAM...
+job() {
+	local name=$1
+	shift
+	cut &
+	cutter=$!
+	over "$name" 300 mpirun -np 2 "${own[@]}" "${forced[@]}" "$programs/exchange" "$@"
+	kill "$cutter"
+	wait "$cutter" 2>/dev/null
+}
+
+for round in 1 2 3; do
+	FI_RVCM_RECONNECT_TIMEOUT=30000 job "round-$round"
+	ok "round $round: ends well" passed
+	ok "round $round: connections were lost, and went on" at_least "$(counter recoveries)" 1
+	ok "round $round: none was given up" test "$(counter recovery_fails)" = 0
+	diag "$(counter recoveries) recoveries, $(counter replayed) messages sent again, $(counter spared) spared, the longest" \
+		"in $(counter recovery_us_max) us (both ranks')"
+	carried "round $round" 2 "$(awk '/^exchange: rank/ { n += $8 } END { printf "%.0f\n", n }' "$log")"
+done
+
+FI_RVCM_RECONNECT_TIMEOUT=0 job off
+ok "without recovery: the job ends in failure" refused
+finish
