@@ -71,7 +71,7 @@ static const struct rvcm_conn_sink sink = {
 	.down = on_down,
 };
 
-void victim_open(struct victim *victim, uint64_t seed)
+void victim_open_lasting(struct victim *victim, uint64_t seed, uint64_t reconnect_ns)
 {
 	struct sim_conf conf = { .seed = seed };
 	struct rvcm_carrier_attr attr = {
@@ -81,6 +81,7 @@ void victim_open(struct victim *victim, uint64_t seed)
 		.window_max = 8,
 		.connect_timeout_ns = SIM_S,
 		.hello_timeout_ns = VICTIM_HELLO_NS,
+		.reconnect_timeout_ns = reconnect_ns,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
 		.env = { env_now, env_random, env_wake, env_wake, victim },
@@ -95,6 +96,11 @@ void victim_open(struct victim *victim, uint64_t seed)
 	memcpy(attr.job_key, liar_job_key, sizeof(liar_job_key));
 	assert_int_equal(rvcm_carrier_open(&attr, &victim->carrier), 0);
 	assert_int_equal(rvcm_carrier_listen(victim->carrier, 0, &victim->name), 0);
+}
+
+void victim_open(struct victim *victim, uint64_t seed)
+{
+	victim_open_lasting(victim, seed, 0);
 }
 
 static void liar_event(struct liar *liar, const struct rvcm_dev_event *ev)
@@ -233,8 +239,18 @@ struct rvcm_shake liar_shake(const struct liar *liar, enum rvcm_wire_role role)
 		.epoch = liar->epoch,
 		.window = 4,
 		.slot = liar->slot,
+		.flags = liar->flags,
 	};
 
+	if (role == RVCM_WIRE_REPLY) {
+		shake.begun = rvcm_le32_get(liar->request.begun);
+		shake.peer_incarnation = rvcm_le32_get(liar->request.incarnation);
+	}
+	if (role != RVCM_WIRE_REQUEST || !liar->begun)
+		return shake;
+	shake.begun = liar->begun;
+	shake.peer_incarnation = rvcm_le32_get(liar->reply.incarnation);
+	shake.window = rvcm_le16_get(liar->reply.slot);
 	return shake;
 }
 
@@ -318,7 +334,7 @@ struct rvcm_wire_frame liar_frame(enum rvcm_wire_kind kind, uint32_t seq, uint32
 /* HELLO's frame. */
 static struct rvcm_wire_frame hello_frame(const struct liar *liar)
 {
-	struct rvcm_wire_frame frame = liar_frame(RVCM_WIRE_HELLO, 0, 0);
+	struct rvcm_wire_frame frame = liar_frame(RVCM_WIRE_HELLO, 0, liar->hello_ack);
 
 	rvcm_le16_put(frame.src_slot, (uint16_t)liar->takes);
 	rvcm_le16_put(frame.dst_slot, (uint16_t)(liar->takes >> 16));

@@ -44,6 +44,9 @@ struct liar {
 	uint32_t incarnation, epoch;
 	uint16_t slot;  /* the number of its endpoint */
 	uint32_t takes; /* bytes of a message, as its HELLO says */
+	uint8_t flags;  /* of its handshakes: enum rvcm_wire_flag */
+	uint32_t begun; /* the conn that its REQUEST goes on with */
+	uint32_t hello_ack;
 	enum rvcm_dev_event_type last;
 	enum rvcm_wire_reason reason;
 	struct rvcm_dev_req *req;
@@ -60,6 +63,8 @@ struct liar {
 
 /* A carrier that listens on slot 0. */
 void victim_open(struct victim *victim, uint64_t seed);
+/* That recovers. */
+void victim_open_lasting(struct victim *victim, uint64_t seed, uint64_t reconnect_ns);
 /* Closes both. */
 void victim_close(struct victim *victim, struct liar *liar);
 

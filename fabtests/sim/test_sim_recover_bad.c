@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A peer that lies about what there was when a conn goes on with another link. */
+#include "unit/unit.h"
+
+#include <string.h>
+
+#include "base/le.h"
+#include "sim/liar.h"
+
+#define RECONNECT_NS (5 * SIM_S)
+#define LIES         "other messages than there were"
+
+/* A conn of which the victim has accepted one message, and sent so many. */
+static void begin(struct victim *victim, struct liar *liar, int sent)
+{
+	victim_open_lasting(victim, 1, RECONNECT_NS);
+	liar_open(liar, victim);
+	liar->flags = RVCM_WIRE_RECOVERY;
+	liar_connect(liar);
+	liar_hello(liar, true);
+	liar_data(liar, 0);
+	assert_int_equal(victim->received, 1);
+	for (int i = 0; i < sent; i++) {
+		void *buf = rvcm_path_reserve(victim->path, 8);
+
+		assert_non_null(buf);
+		memset(buf, 0, 8);
+		rvcm_path_commit(victim->path, 8, RVCM_PATH_NOW);
+	}
+	liar_pass(liar, 5 * SIM_MS);
+}
+
+/* The link is lost; the victim's request for another is there. */
+static void lose(struct liar *liar)
+{
+	liar_hang_up(liar);
+	liar->last = RVCM_DEV_EVENT_SRQ_LIMIT;
+	liar_pass(liar, 100 * SIM_MS);
+	assert_int_equal(liar->last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	assert_int_equal(liar->victim->downs, 0);
+}
+
+/* Which the liar takes, and says in HELLO that it has all messages before ack. */
+static void go_on(struct liar *liar, uint32_t ack)
+{
+	liar->hello_ack = ack;
+	liar_take(liar);
+	liar_take_hello(liar);
+	liar_pass(liar, 20 * SIM_MS);
+}
+
+static void an_honest_peer_is_gone_on_with(void **state)
+{
+	struct rvcm_carrier_stats stats;
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	begin(&victim, &liar, 3);
+	lose(&liar);
+	assert_int_equal(rvcm_le32_get(liar.request.begun), rvcm_le32_get(liar.reply.epoch));
+	go_on(&liar, 2);
+	assert_int_equal(victim.downs, 0);
+	assert_int_equal(liar.heard.kind, RVCM_WIRE_DATA); /* the third of them, once more */
+	assert_int_equal(rvcm_le32_get(liar.heard.seq), 2);
+	assert_int_equal(rvcm_le32_get(liar.heard.ack), 1);
+	rvcm_carrier_stats(victim.carrier, &stats);
+	assert_int_equal(stats.recoveries, 1);
+	assert_int_equal(stats.replayed, 1);
+	assert_int_equal(stats.spared, 2);
+	victim_close(&victim, &liar);
+}
+
+static void lie(uint32_t before, uint32_t ack)
+{
+	struct victim victim;
+	struct liar liar;
+
+	begin(&victim, &liar, 3);
+	if (before) {
+		struct rvcm_wire_frame f = liar_frame(RVCM_WIRE_ACK, 1, before);
+
+		liar_say(&liar, &f, sizeof(f));
+	}
+	lose(&liar);
+	go_on(&liar, ack);
+	victim_assert_ended(&victim, RVCM_STATUS_PROTOCOL, LIES);
+	liar.hello_ack = 0;
+	liar_assert_served(&liar);
+	victim_close(&victim, &liar);
+}
+
+static void more_than_was_sent(void **state)
+{
+	(void)state;
+	lie(0, 4);
+}
+
+static void less_than_was_acknowledged(void **state)
+{
+	(void)state;
+	lie(2, 1);
+}
+
+/* The victim knows better what it has with whom. */
+static void what_there_is_not(void **state)
+{
+	static const struct {
+		int32_t begun, incarnation;
+		uint16_t slot;
+		uint8_t flags;
+		enum rvcm_wire_reason reason;
+	} rows[] = {
+		{ 1, 0, 0, RVCM_WIRE_RECOVERY, RVCM_WIRE_REASON_GONE },
+		{ 1, 0, 0, RVCM_WIRE_OWN, RVCM_WIRE_REASON_MALFORMED },
+		{ 0, 1, 0, RVCM_WIRE_RECOVERY | RVCM_WIRE_OWN, RVCM_WIRE_REASON_GONE },
+		{ 0, 0, 1, RVCM_WIRE_RECOVERY | RVCM_WIRE_OWN, RVCM_WIRE_REASON_GONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rvcm_wire_handshake request;
+		struct victim victim;
+		struct rvcm_shake shake;
+		struct liar liar;
+
+		begin(&victim, &liar, 0);
+		liar_data(&liar, 1);
+		liar.begun = rvcm_le32_get(liar.reply.epoch);
+		shake = liar_shake(&liar, RVCM_WIRE_REQUEST);
+		shake.epoch += 5;
+		shake.begun += (uint32_t)rows[i].begun;
+		shake.peer_incarnation += (uint32_t)rows[i].incarnation;
+		shake.window = (uint16_t)(shake.window + rows[i].slot);
+		shake.flags = rows[i].flags;
+		rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
+		liar_hang_up(&liar);
+		liar_request(&liar, &request);
+		assert_int_equal(liar.reason, rows[i].reason);
+		liar_hang_up(&liar);
+		victim_close(&victim, &liar);
+	}
+}
+
+#define TEST(name) cmocka_unit_test(name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_honest_peer_is_gone_on_with),
+		TEST(more_than_was_sent),
+		TEST(less_than_was_acknowledged),
+		TEST(what_there_is_not),
+	};
+
+	return cmocka_run_group_tests_name("sim_recover_bad", tests, NULL, NULL);
+}
