@@ -130,16 +130,13 @@ const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, s
 		conn->confirmed = confirmed;
 	if (conn->confirm_asking && !rvcm_seq_before(conn->tx_acked, conn->confirm_asked))
 		conn->confirm_asking = false;
-	if (!conn->confirm_wanted) {
-		if (is_to_be_asked(conn))
-			rvcm_conn_schedule(conn);
-		return NULL;
-	}
 	conn->confirm_follows = rvcm_seq_before(confirmed, conn->confirm_asked);
-	conn->confirm_wanted = rvcm_seq_before(conn->confirmed, conn->confirm_mark);
+	if (conn->confirm_wanted) {
+		conn->confirm_wanted = rvcm_seq_before(conn->confirmed, conn->confirm_mark);
+		tell(conn);
+	}
 	if (is_to_be_asked(conn))
 		rvcm_conn_schedule(conn);
-	tell(conn);
 	return NULL;
 }
 
