@@ -6,7 +6,7 @@
  * Time passes where a host has to be silent for a while, and nothing is expected sooner or later
  * than before the test's own, far longer, time-out.
  */
-#include "hosts/host.h"
+#include "hosts/bulk.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -16,9 +16,6 @@
 
 #define SILENCE_TIMEOUT_MS 600
 #define CONNECT_TIMEOUT_MS 1500
-#define BULK_BYTES         (64u << 20) /* far more than the sockets hold */
-#define BULK_TAG           500
-#define BULK_SEED          1 /* its first byte is not 0 */
 
 static const struct conf_options plain = { .caps = FI_SOURCE | FI_DIRECTED_RECV, .source = "" };
 
@@ -34,29 +31,6 @@ static void cut(void)
 static void mend(void)
 {
 	host_shell("ip -n @-r link set to2 up");
-}
-
-/* Receive a long message until some of it is there, and then look away. */
-static uint8_t *begin_bulk(struct conf_node *node, fi_addr_t peer, struct fi_context2 *context)
-{
-	uint8_t *in = calloc(1, BULK_BYTES);
-	uint64_t deadline = conf_deadline();
-
-	CONF_TRY(node, fi_trecv(node->ep, in, BULK_BYTES, NULL, peer, BULK_TAG, 0, context));
-	while (!*(volatile uint8_t *)in) {
-		conf_drive(node);
-		conf_not_late(deadline);
-	}
-	return in;
-}
-
-static uint8_t *send_bulk(struct conf_node *node, fi_addr_t peer, struct fi_context2 *context)
-{
-	uint8_t *out = malloc(BULK_BYTES);
-
-	conf_fill(out, BULK_BYTES, BULK_SEED);
-	CONF_TRY(node, fi_tsend(node->ep, out, BULK_BYTES, NULL, peer, BULK_TAG, context));
-	return out;
 }
 
 /* -- roles ----------------------------------------------------------------------------------- */
@@ -100,7 +74,7 @@ static void role_half(struct conf_node *node, fi_addr_t peer, int to, int from)
 	uint8_t *in;
 
 	conf_exchange(node, peer, 0, 1);
-	in = begin_bulk(node, peer, &context);
+	in = bulk_begin(node, peer, &context);
 	conf_put(to, "!", 1);
 	host_await(from);
 	conf_expect_error(node, &error);
@@ -118,7 +92,7 @@ static void role_pause(struct conf_node *node, fi_addr_t peer, int to, int from)
 	uint8_t *in;
 
 	conf_exchange(node, peer, 0, 1);
-	in = begin_bulk(node, peer, &context);
+	in = bulk_begin(node, peer, &context);
 	conf_put(to, "!", 1);
 	raise(SIGSTOP);
 	conf_wait_for(node, 1);
@@ -136,7 +110,7 @@ static void role_sender(struct conf_node *node, fi_addr_t peer, int to, int from
 	(void)to;
 	(void)from;
 	conf_exchange(node, peer, 0, 1);
-	send_bulk(node, peer, &context);
+	bulk_send(node, peer, &context);
 	for (;;)
 		conf_drive(node);
 }
@@ -155,7 +129,7 @@ static uint8_t *begin(struct host_pair *p, const char *role, struct fi_context2 
 
 	host_pair_open(p, 2, role, &plain);
 	conf_exchange(&p->node, p->peer, 0, 1);
-	out = send_bulk(&p->node, p->peer, context);
+	out = bulk_send(&p->node, p->peer, context);
 	host_hear(p);
 	return out;
 }
@@ -342,7 +316,7 @@ static void a_sender_is_killed_in_mid_transfer(void **state)
 	(void)state;
 	host_pair_open(&p, 2, "sender", &plain);
 	conf_exchange(&p.node, p.peer, 0, 1);
-	in = begin_bulk(&p.node, p.peer, &context);
+	in = bulk_begin(&p.node, p.peer, &context);
 	kill_other(&p);
 	free(in);
 }
@@ -410,6 +384,7 @@ int main(int argc, char **argv)
 	snprintf(number, sizeof(number), "%d", SILENCE_TIMEOUT_MS);
 	setenv("FI_RVCM_SILENCE_TIMEOUT", number, 1);
 	setenv("FI_RVCM_KEEPALIVE", "1", 1);
+	setenv("FI_RVCM_RECONNECT_TIMEOUT", "0", 1); /* what is lost is lost */
 	snprintf(number, sizeof(number), "%d", CONNECT_TIMEOUT_MS);
 	setenv("FI_RVCM_CONNECT_TIMEOUT", number, 1);
 	setenv("FI_RVCM_IFACE", "eth0", 1);

@@ -22,17 +22,17 @@ cut() {
 
 # job NAME ARGUMENT-OF-PROGRAM...
 job() {
-	local name=$1
-	shift
+	local name=$1 seconds=$2
+	shift 2
 	cut &
 	cutter=$!
-	over "$name" 300 mpirun -np 2 "${own[@]}" "${forced[@]}" "$programs/exchange" "$@"
+	over "$name" "$seconds" mpirun -np 2 "${own[@]}" "${forced[@]}" "$programs/exchange" "$@"
 	kill "$cutter"
 	wait "$cutter" 2>/dev/null
 }
 
-for round in 1 2 3; do
-	FI_RVCM_RECONNECT_TIMEOUT=30000 job "round-$round"
+for round in 1 2; do
+	FI_RVCM_RECONNECT_TIMEOUT=30000 job "round-$round" 300 -m 200000
 	ok "round $round: ends well" passed
 	ok "round $round: connections were lost, and went on" at_least "$(counter recoveries)" 1
 	ok "round $round: none was given up" test "$(counter recovery_fails)" = 0
@@ -41,6 +41,7 @@ for round in 1 2 3; do
 	carried "round $round" 2 "$(awk '/^exchange: rank/ { n += $8 } END { printf "%.0f\n", n }' "$log")"
 done
 
-FI_RVCM_RECONNECT_TIMEOUT=0 job off
-ok "without recovery: the job ends in failure" refused
+# How an MPI job ends then is its own affair: not well.
+FI_RVCM_RECONNECT_TIMEOUT=0 job off 30
+ok "without recovery: the job does not end well" test "$rc" != 0
 finish

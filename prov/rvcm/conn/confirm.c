@@ -46,7 +46,7 @@ void rvcm_confirm_reset(struct rvcm_conn *conn)
 
 void rvcm_confirm_pause(struct rvcm_conn *conn)
 {
-	conn->confirm_asking = false;
+	conn->confirm_asking = false; /* the answer is lost, or will be */
 	conn->confirm_follows = false;
 	conn->answer_follows = false;
 }

@@ -304,6 +304,9 @@ void rvcm_meet_link(struct rvcm_conn *conn)
 	meet_by_handshake(conn);
 	if (conn->incarnation == conn->carrier->incarnation)
 		meet_self(conn);
+	else
+		rvcm_meet_no_self(
+			conn); /* the name that was our own's is another process's by now */
 }
 
 /* The path that the conn was to be made for, if it still waits for that. */

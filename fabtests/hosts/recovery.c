@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections between hosts that are lost, and come again, with half of a long message under way:
+ * nothing fails, and every byte is right. To be run by recovery.sh; an argument chooses tests by
+ * name, "*" stands for anything.
+ */
+#include "hosts/bulk.h"
+
+#include <stdlib.h>
+
+static const struct conf_options plain = { .caps = FI_SOURCE | FI_DIRECTED_RECV, .source = "" };
+
+/* -- the other side -------------------------------------------------------------------------- */
+
+/* Half of a long message, and when the test says so the rest of it. */
+static void role_receive(struct conf_node *node, fi_addr_t peer, int to, int from)
+{
+	struct fi_context2 context;
+	uint8_t *in;
+
+	conf_exchange(node, peer, 0, 1);
+	in = bulk_begin(node, peer, &context);
+	conf_put(to, "!", 1);
+	host_await(from);
+	conf_wait_for(node, 1);
+	conf_check(in, BULK_BYTES, BULK_SEED);
+	free(in);
+	conf_exchange(node, peer, 1, 5);
+}
+
+/* The same, and it does not come. */
+static void role_in_vain(struct conf_node *node, fi_addr_t peer, int to, int from)
+{
+	struct fi_cq_err_entry error;
+	struct fi_context2 context;
+	uint8_t *in;
+
+	conf_exchange(node, peer, 0, 1);
+	in = bulk_begin(node, peer, &context);
+	conf_put(to, "!", 1);
+	host_await(from);
+	conf_expect_error(node, &error);
+	assert_ptr_equal(error.op_context, &context);
+	host_check_text(node, &error, "to connect again");
+	free(in);
+	conf_put(to, "!", 1);
+	host_await(from);
+	conf_exchange(node, peer, 1, 5);
+}
+
+static const struct conf_role roles[] = {
+	{ "receive", role_receive },
+	{ "in_vain", role_in_vain },
+};
+
+/* -- what happens ---------------------------------------------------------------------------- */
+
+static void destroy(void)
+{
+	host_shell("ip netns exec @-1 ss -tK dst 10.77.2.1 >/dev/null");
+}
+
+static void destroy_there(void)
+{
+	host_shell("ip netns exec @-2 ss -tK dst 10.77.1.1 >/dev/null");
+}
+
+static void cut(void)
+{
+	host_shell("ip -n @-r link set to2 down");
+}
+
+static void mend(void)
+{
+	host_shell("ip -n @-r link set to2 up");
+}
+
+static void lose_address(void)
+{
+	host_shell("ip -n @-2 addr del 10.77.2.1/24 dev eth0");
+}
+
+static void regain_address(void)
+{
+	host_shell(
+		"ip -n @-2 addr add 10.77.2.1/24 dev eth0 && ip -n @-2 route add default via 10.77.2.254");
+}
+
+/* Both sides have let go of the connection: nothing but a new one will do. */
+static void cut_and_destroy(void)
+{
+	cut();
+	destroy();
+	destroy_there();
+}
+
+static void lose_address_and_destroy(void)
+{
+	lose_address();
+	destroy();
+	destroy_there();
+}
+
+static void nothing(void)
+{
+}
+
+/* Node 2 has half of it; then this happens, and is over again; and the whole arrives. */
+static void survive(void (*fault)(void), void (*repair)(void))
+{
+	struct fi_context2 context;
+	struct host_pair p;
+	uint8_t *out;
+
+	host_pair_open(&p, 2, "receive", &plain);
+	conf_exchange(&p.node, p.peer, 0, 1);
+	out = bulk_send(&p.node, p.peer, &context);
+	host_hear(&p);
+	fault();
+	host_say(&p.other);
+	repair();
+	conf_wait_for(&p.node, 1);
+	free(out);
+	conf_exchange(&p.node, p.peer, 1, 5);
+	host_pair_close(&p, 0);
+}
+
+static void a_destroyed_socket_is_replaced(void **state)
+{
+	(void)state;
+	survive(destroy, nothing);
+}
+
+static void a_socket_that_is_destroyed_there_is_replaced(void **state)
+{
+	(void)state;
+	survive(destroy_there, nothing);
+}
+
+static void a_cut_wire_is_waited_for(void **state)
+{
+	(void)state;
+	survive(cut_and_destroy, mend);
+}
+
+static void an_address_that_comes_back_is_found(void **state)
+{
+	(void)state;
+	survive(lose_address_and_destroy, regain_address);
+}
+
+/* Too long: one error for each operation, with a text, and something new goes well. */
+static void time_is_up(void **state)
+{
+	struct fi_cq_err_entry error;
+	struct fi_context2 context;
+	struct host_pair p;
+	uint8_t *out;
+
+	(void)state;
+	setenv("FI_RVCM_RECONNECT_TIMEOUT", "1500", 1);
+	host_pair_open(&p, 2, "in_vain", &plain);
+	conf_exchange(&p.node, p.peer, 0, 1);
+	out = bulk_send(&p.node, p.peer, &context);
+	host_hear(&p);
+	cut_and_destroy();
+	host_say(&p.other);
+	conf_expect_error(&p.node, &error);
+	assert_ptr_equal(error.op_context, &context);
+	host_check_text(&p.node, &error, "to connect again");
+	host_hear(&p);
+	mend();
+	free(out);
+	host_say(&p.other);
+	conf_exchange(&p.node, p.peer, 1, 5);
+	host_pair_close(&p, 0);
+}
+
+/* What a test that failed has left; most of it is not there. */
+static int restore(void **state)
+{
+	(void)state;
+	setenv("FI_RVCM_RECONNECT_TIMEOUT", "30000", 1);
+	host_shell("exec 2>/dev/null; ip -n @-r link set to2 up; "
+		   "ip -n @-2 addr add 10.77.2.1/24 dev eth0; "
+		   "ip -n @-2 route add default via 10.77.2.254; exit 0");
+	return 0;
+}
+
+#define FAULT(test) cmocka_unit_test_teardown(test, restore)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		FAULT(a_destroyed_socket_is_replaced),
+		FAULT(a_socket_that_is_destroyed_there_is_replaced),
+		FAULT(a_cut_wire_is_waited_for),
+		FAULT(an_address_that_comes_back_is_found),
+		FAULT(time_is_up),
+	};
+
+	setenv("FI_RVCM_RECONNECT_TIMEOUT", "30000", 0);
+	setenv("FI_RVCM_ATTEMPT_TIMEOUT", "500", 1);
+	setenv("FI_RVCM_IFACE", "eth0", 1);
+	conf_provider();
+	return host_main(argc, argv, roles, &plain, "recovery", tests);
+}
