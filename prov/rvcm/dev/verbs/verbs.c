@@ -14,7 +14,7 @@
 void rvcm_verbs_tunables_init(struct rvcm_verbs_tunables *tun)
 {
 	*tun = (struct rvcm_verbs_tunables) {
-		.ack_timeout = 14,
+		.ack_timeout = 17,
 		.retry_count = 6,
 		.resolve_timeout_ms = 2000,
 		.connect_timeout_ms = 10000,
