@@ -155,7 +155,6 @@ void rvcm_recover_resume(struct rvcm_conn *conn, struct rvcm_link *link)
 	conn->wanting = false;
 	conn->hello_seen = !link->opener;
 	conn->hello_due = !link->opener;
-	conn->rx_acked = conn->rx_next;
 	conn->rx_window = link->window;
 	conn->tight = false;
 	if (!link->opener && !rvcm_recover_counts(conn, link->hello_ack, link->hello_window))
