@@ -141,7 +141,7 @@ static void want_again(struct rvcm_list *list)
 static void meet_self(struct rvcm_conn *conn)
 {
 	struct rvcm_carrier *carrier = conn->carrier;
-	bool higher = conn->slot->index > conn->peer_slot % RVCM_CONN_SLOTS_MAX;
+	bool higher = rvcm_route_is_higher(conn);
 
 	if (!carrier->self[higher])
 		carrier->self[higher] = conn;
@@ -323,7 +323,7 @@ void rvcm_meet_no_self(struct rvcm_conn *conn)
 
 	for (int i = 0; i < 2; i++)
 		if (carrier->self[i] == conn)
-			carrier->self[i] = NULL;
+			carrier->self[i] = rvcm_route_self(conn, i == 1);
 	if (carrier->self_opening != conn)
 		return;
 	carrier->self_opening = NULL;

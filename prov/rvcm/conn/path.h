@@ -272,6 +272,13 @@ struct rvcm_conn *rvcm_route_out(struct rvcm_conn *conn);
 rvcm_hash_eq rvcm_route_trunk_eq;
 /* A conn to the carrier of that incarnation, or NULL. */
 struct rvcm_conn *rvcm_route_trunk(struct rvcm_carrier *carrier, uint32_t incarnation);
+/* Of a link of the carrier with itself: is it the end of the higher slot? */
+bool rvcm_route_is_higher(const struct rvcm_conn *self);
+/*
+ * That end of another link of the carrier with itself than the lost one, or NULL. One may have been
+ * made before the loss was seen at both ends; and while it is there no further one is.
+ */
+struct rvcm_conn *rvcm_route_self(const struct rvcm_conn *lost, bool higher);
 /* The slot of our own that has that name, or NULL. */
 struct rvcm_slot *rvcm_route_own(struct rvcm_carrier *carrier, const struct rvcm_addr *name);
 

@@ -116,6 +116,26 @@ struct rvcm_conn *rvcm_route_out(struct rvcm_conn *conn)
 	return out ? out : conn;
 }
 
+bool rvcm_route_is_higher(const struct rvcm_conn *self)
+{
+	return self->slot->index > self->peer_slot % RVCM_CONN_SLOTS_MAX;
+}
+
+struct rvcm_conn *rvcm_route_self(const struct rvcm_conn *lost, bool higher)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &lost->carrier->all_conns) {
+		struct rvcm_conn *conn = rvcm_list_entry(pos, struct rvcm_conn, of_carrier);
+
+		if (conn != lost && rvcm_conn_is_usable(conn) &&
+		    conn->incarnation == conn->carrier->incarnation &&
+		    rvcm_route_is_higher(conn) == higher)
+			return conn;
+	}
+	return NULL;
+}
+
 struct rvcm_slot *rvcm_route_own(struct rvcm_carrier *carrier, const struct rvcm_addr *name)
 {
 	for (uint16_t i = 0; i < carrier->slots_end; i++) {
