@@ -188,6 +188,23 @@ static void detach_flushes_each_wr_once(struct contract *c)
 	contract_event(c, 1, &link.ctx[1], RVCM_DEV_EVENT_DISCONNECTED);
 }
 
+/*
+ * Post n unsignalled messages, of which there are receives for some only. A device of iWARP may end
+ * the connection meanwhile, for the next one has none. Returns how many were posted.
+ */
+static uint64_t flood(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
+		      uint32_t receives, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int rc = contract_post(c, qp, buf, 0, 1000, numbered(silent, i));
+
+		if (rc == -ENOTCONN && i > receives && !(qp->caps & RVCM_DEV_CAP_PLACED))
+			return i;
+		assert_int_equal(rc, 0);
+	}
+	return n;
+}
+
 /* Unsignalled WRs report their flush too; those that were done before do not. */
 static void detach_flushes_unsignalled_wrs(struct contract *c)
 {
@@ -197,14 +214,12 @@ static void detach_flushes_unsignalled_wrs(struct contract *c)
 	const struct contract_link_conf conf = { .count = 4 };
 	struct contract_link link;
 	struct contract_buf buf;
-	uint64_t next = 0;
+	uint64_t next = 0, posted;
 	size_t n;
 
 	contract_link_up(c, &link, &conf);
 	contract_buf(c, 0, &buf, 1000, 0);
-	for (uint32_t i = 0; i < N; i++)
-		assert_int_equal(contract_post(c, link.qp[0], &buf, 0, 1000, numbered(silent, i)),
-				 0);
+	posted = flood(c, link.qp[0], &buf, 4, N);
 	contract_detach(c, link.qp[0]);
 	contract_pump(c);
 	n = c->side[0].n_wcs;
@@ -215,10 +230,10 @@ static void detach_flushes_unsignalled_wrs(struct contract *c)
 		assert_int_equal(wc.wr_id, i ? next : wc.wr_id);
 		next = wc.wr_id + 1;
 	}
-	assert_true(n == 0 || next == N);
+	assert_true(n == 0 || next == posted);
 	/* At most 4 can have been placed. */
 	if (link.qp[0]->caps & RVCM_DEV_CAP_PLACED)
-		assert_true(n >= N - 4);
+		assert_true(n >= posted - 4);
 	take_all(c, &link, 1);
 }
 
