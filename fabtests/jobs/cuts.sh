@@ -13,7 +13,7 @@ need_program exchange
 own=(--mca oob_tcp_dynamic_ipv4_ports 11000-11099)
 
 # Until we are told to stop.  How often is chance: what is cut is whatever is under way.
-cut() {
+sever() {
 	while :; do
 		on 1 ss -tK dst 10.77.2.1 and sport gt :12000 and dport gt :12000
 		sleep 0.1
@@ -24,7 +24,7 @@ cut() {
 job() {
 	local name=$1 seconds=$2
 	shift 2
-	cut &
+	sever &
 	cutter=$!
 	over "$name" "$seconds" mpirun -np 2 "${own[@]}" "${forced[@]}" "$programs/exchange" "$@"
 	kill "$cutter"

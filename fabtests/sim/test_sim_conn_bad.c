@@ -363,7 +363,7 @@ static void requests_that_are_refused(void **state)
 	struct liar liar;
 
 	(void)state;
-	victim_open(&victim, 1);
+	victim_open_lasting(&victim, 1, 30 * SIM_S);
 	liar_open(&liar, &victim);
 	request = liar_stranger(&liar);
 	liar_request(&liar, &request);
@@ -384,7 +384,8 @@ static void requests_that_are_refused(void **state)
 
 	shake.peer_incarnation = 12345; /* it goes on with what it had with a former life */
 	shake.begun = 1;
-	shake.flags = RVCM_WIRE_RECOVERY;
+	shake.window = 0; /* our endpoint's number */
+	shake.flags = RVCM_WIRE_RECOVERY | RVCM_WIRE_OWN;
 	rvcm_shake_encode(&shake, liar_job_key, NULL, &request);
 	liar_request(&liar, &request);
 	assert_int_equal(liar.reason, RVCM_WIRE_REASON_GONE);

@@ -192,8 +192,7 @@ void rvcm_path_cut(struct rvcm_path_full *path, const struct rvcm_conn *lost)
 		stop_placing(path);
 		rvcm_path_unhear(path);
 	}
-	path->implied = false; /* nothing takes the place of what is left */
-	path->cut = true;
+	path->cut = true; /* nothing takes the place of what is left */
 }
 
 static uint8_t lead_bytes(const struct rvcm_conn *conn)
