@@ -67,6 +67,7 @@ static struct rvcm_dev *dev_open(struct world *w, uint64_t seed, struct rvcm_add
 		conf.attr.mtu_bytes = 64; /* so that most may go bare */
 	}
 	conf.attr.pushes = seed / 31 % 2;
+	conf.attr.shares = conf.attr.pushes && seed / 62 % 2;
 	if (seed % 19 == 7)
 		conf.attr.pool_message_bytes = 640 + (size_t)(seed % 200);
 	return sim_dev_open(w->net, &conf);

@@ -30,6 +30,7 @@ struct fake_net {
 	bool hold_messages;         /* nothing is delivered */
 	bool hold_reads;            /* reads stay in flight */
 	size_t write_max;           /* of every path, from its connection on */
+	bool shares;                /* the same */
 	bool show_heads;            /* of messages twice as long as what is to be shown */
 	bool hold_rests;            /* of messages whose head was shown */
 	bool hold_tails;            /* nobody gets lent memory back */
@@ -49,6 +50,7 @@ struct fake_net {
 	uint32_t n_mrs;       /* registered now */
 	bool more;            /* of the last commit */
 	uint64_t regs;        /* ever */
+	uint64_t read_bytes;  /* begun to be, ever */
 	uint64_t faults;      /* rvcm_path_fault calls */
 	char fault_text[160]; /* of the last one */
 	enum rvcm_status fault_status;

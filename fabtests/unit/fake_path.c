@@ -151,6 +151,7 @@ int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 		net->posts_before--;
 	read = calloc(1, sizeof(*read));
 	read->op = *op;
+	net->read_bytes += op->bytes;
 	rvcm_list_add_tail(&conn->reads, &read->node);
 	return 0;
 }

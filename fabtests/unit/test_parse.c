@@ -246,7 +246,7 @@ static void check_promises(const uint8_t *bytes, size_t n, const struct rvcm_par
 		return;
 	assert_in_range(out->n_rails, 0, RVCM_CONN_DEVS_MAX);
 	assert_ptr_equal((const uint8_t *)(out->rails + out->n_rails) + out->early, bytes + n);
-	assert_true(out->early <= out->length && !(out->n_rails && (out->early || out->writes)));
+	assert_true(out->early <= out->length && !(out->n_rails && out->early && !out->writes));
 	for (uint32_t i = 0; i < out->n_rails; i++)
 		assert_true(rvcm_le64_get(out->rails[i].address) <= UINT64_MAX - out->length);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "unit/proto_world.h"
+#include "unit/tape.h"
 #include "unit/warned.h"
 #include "base/le.h"
 #include "proto/message.h"
@@ -23,26 +23,6 @@
 /* MADV_POPULATE_READ, which older libraries have no name for. */
 #define POPULATE_READ 22
 
-/* What was committed, in order: a letter each; and the head of the last of each op. */
-struct tape {
-	char ops[256];
-	uint8_t last[8][64];
-	size_t bytes[8];
-	uint32_t n;
-};
-
-static void record(void *ctx, const struct rvcm_path *from, const uint8_t *data, size_t bytes)
-{
-	static const char letters[] = "?ERFofAP";
-	struct tape *tape = ctx;
-
-	(void)from;
-	assert_true(tape->n < sizeof(tape->ops) - 1);
-	tape->ops[tape->n++] = letters[data[0]];
-	memcpy(tape->last[data[0]], data, bytes < 64 ? bytes : 64);
-	tape->bytes[data[0]] = bytes;
-}
-
 /* Registrations with these rights are refused. */
 static struct world *open_world(struct tape *tape, uint32_t access)
 {
@@ -54,9 +34,7 @@ static struct world *open_world(struct tape *tape, uint32_t access)
 	world_connect(w, 1, 0);
 	w->net.fail_reg = -ENOMEM;
 	w->net.fail_access = access;
-	memset(tape, 0, sizeof(*tape));
-	w->net.tap = record;
-	w->net.tap_ctx = tape;
+	tape_start(tape, w);
 	return w;
 }
 
@@ -204,7 +182,7 @@ static void a_copy_is_sent_in_copies(void **state)
 /* What would have gone from where it lies, too. */
 static void what_cannot_be_lent_is_announced(void **state)
 {
-	struct tape tape = { .n = 0 };
+	struct tape tape;
 	struct world *w = world_new();
 	char out[200], in[200];
 
@@ -213,8 +191,7 @@ static void what_cannot_be_lent_is_announced(void **state)
 	world_open(w);
 	world_connect(w, 0, 1);
 	w->net.fail_reg = -ENOMEM;
-	w->net.tap = record;
-	w->net.tap_ctx = &tape;
+	tape_start(&tape, w);
 	world_fill(out, sizeof(out), 5);
 	assert_int_equal(world_recv(w, 1, in, 200, ANY, 1, 0, CTX(1)), 0);
 	assert_int_equal(world_send(w, 0, 1, out, 200, 1, 0, CTX(2)), 0);
@@ -276,7 +253,6 @@ static void many_at_once_keep_their_order(void **state)
 	static char out[N][BYTES], in[N][BYTES];
 
 	(void)state;
-	w->net.tap = NULL;
 	for (uint32_t i = 0; i < N; i++) {
 		world_fill(out[i], BYTES, i);
 		assert_int_equal(world_send(w, 0, 1, out[i], BYTES - i, i % 2, 0, CTX(i)), 0);
@@ -309,7 +285,6 @@ static void both_ways_at_once(void **state)
 	static char out[2][N][BYTES], in[2][N][BYTES];
 
 	(void)state;
-	w->net.tap = NULL;
 	w->net.credit = 1;
 	for (int i = 0; i < 2; i++)
 		for (uint32_t k = 0; k < N; k++) {
@@ -329,14 +304,6 @@ static void both_ways_at_once(void **state)
 
 /* -- ends --------------------------------------------------------------------------------- */
 
-/* Step by step, until so many messages have been committed since. */
-static bool go_until(struct world *w, const struct tape *tape, uint32_t n)
-{
-	for (int i = 0; i < 20 && tape->n < n; i++)
-		rvcm_engine_progress(w->nodes[i % 2].engine);
-	return tape->n >= n;
-}
-
 /* Cut off when so many messages have left: both ends say so, once, and it can be tried again. */
 static void try_cut(uint32_t n, uint32_t access)
 {
@@ -348,7 +315,7 @@ static void try_cut(uint32_t n, uint32_t access)
 	w->net.credit = 1;
 	assert_int_equal(world_recv(w, 1, in, BYTES, WORLD_SOURCE(0), 1, 0, CTX(1)), 0);
 	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	assert_true(go_until(w, &tape, n));
+	assert_true(tape_until(&tape, w, n));
 	fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
 	world_run(w);
 	if (n == 2 + PIECES + 1)
@@ -411,7 +378,7 @@ static void what_comes_late_is_no_breach(void **state)
 	world_fill(out, BYTES, 3);
 	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(1)), 0);
 	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	assert_true(go_until(w, &tape, 3));
+	assert_true(tape_until(&tape, w, 3));
 	memcpy(ask, tape.last[RVCM_MESSAGE_ASK], sizeof(ask));
 	memcpy(piece, tape.last[RVCM_MESSAGE_PIECE], sizeof(piece));
 	fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
@@ -425,7 +392,7 @@ static void what_comes_late_is_no_breach(void **state)
 	/* And when others are on their way. */
 	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(1)), 0);
 	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	assert_true(go_until(w, &tape, tape.n + 3));
+	assert_true(tape_until(&tape, w, tape.n + 3));
 	fake_conn_inject(world_conn(w, 1, 0), piece, sizeof(piece));
 	world_run(w);
 	assert_int_equal(w->net.faults, 0);
@@ -448,7 +415,7 @@ static void a_closing_sender_gives_what_was_injected(void **state)
 	assert_int_equal(world_recv(w, 1, in, 1500, ANY, 1, 0, CTX(1)), 0);
 	assert_int_equal(world_send(w, 0, 1, out, 1500, 1, TAGGED | RVCM_EP_INJECT, NULL), 0);
 	memset(out, 0, sizeof(out));
-	assert_true(go_until(w, &tape, 3));
+	assert_true(tape_until(&tape, w, 3));
 	assert_string_equal(tape.ops, "RAP");
 	world_close_ep(w, 0);
 	world_expect(w, 1, CTX(1), OK, 1500);
@@ -470,7 +437,7 @@ static void either_side_may_close(void **state)
 			assert_int_equal(world_recv(w, 1, in, BYTES, WORLD_SOURCE(0), 1, 0, NULL),
 					 0);
 			assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, NULL), 0);
-			assert_true(go_until(w, &tape, n));
+			assert_true(tape_until(&tape, w, n));
 			world_close_ep(w, side);
 			world_run(w);
 			/* Perhaps it was all that it needed. */
@@ -517,15 +484,14 @@ static void check_breach(size_t i)
 	char out[BYTES], in[BYTES];
 	uint8_t bytes[24];
 
-	w->net.tap = NULL;
 	world_connect(w, 2, 0);
 	world_connect(w, 2, 1);
-	w->net.tap = record;
+	tape_start(&tape, w);
 	w->net.credit = 1;
 	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
 	if (breaches[i].at > 1)
 		assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(1)), 0);
-	assert_true(go_until(w, &tape, breaches[i].at));
+	assert_true(tape_until(&tape, w, breaches[i].at));
 	memcpy(bytes, breaches[i].bytes, sizeof(bytes));
 	memcpy(bytes + 4, tape.last[RVCM_MESSAGE_RTS] + 4, 4);
 	bytes[4] = (uint8_t)(bytes[4] + breaches[i].other_id);
@@ -681,7 +647,6 @@ static void refusals_are_said(void **state)
 	char out[BYTES], in[BYTES];
 
 	(void)state;
-	w->net.tap = NULL;
 	w->net.fail_reg = -ENOSPC;
 	test_warned_begin(&warned);
 	for (int i = 0; i < 9; i++) {

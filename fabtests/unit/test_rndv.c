@@ -453,12 +453,13 @@ static void refuse(struct traffic *t)
 	struct fake_net *net = &t->w->net;
 
 	net->fail_reg = rvcm_rng_below(&t->rng, 2) ? -ENOMEM : 0;
-	net->fail_access = rvcm_rng_below(&t->rng, 2) ? RVCM_DEV_ACCESS_LOCAL_WRITE
-			   : net->write_max           ? 0
-						      : RVCM_DEV_ACCESS_REMOTE_READ;
+	net->fail_access = rvcm_rng_below(&t->rng, 2)       ? RVCM_DEV_ACCESS_LOCAL_WRITE
+			   : net->write_max && !net->shares ? 0
+							    : RVCM_DEV_ACCESS_REMOTE_READ;
 }
 
-static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals, size_t write_max)
+static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals, size_t write_max,
+		 bool shares)
 {
 	struct traffic *t = test_calloc(1, sizeof(*t));
 	uint32_t total = 0;
@@ -469,6 +470,7 @@ static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals, s
 	world_open(t->w);
 	t->w->net.credit = credit;
 	t->w->net.write_max = write_max;
+	t->w->net.shares = shares;
 	for (int i = 0; i < 40000; i++) {
 		int from = (int)rvcm_rng_below(&t->rng, WORLD_NODES);
 		int to = (int)rvcm_rng_below(&t->rng, WORLD_NODES);
@@ -504,28 +506,39 @@ static void play(uint64_t seed, uint32_t credit, size_t budget, bool refusals, s
 static void random_traffic_arrives_in_order(void **state)
 {
 	(void)state;
-	play(1, 1, 1 << 20, false, 0);
-	play(2, 4, 3000, false, 0);
-	play(3, 16, 500, false, 0);
+	play(1, 1, 1 << 20, false, 0, false);
+	play(2, 4, 3000, false, 0, false);
+	play(3, 16, 500, false, 0, false);
 }
 
 static void random_refusals_change_nothing(void **state)
 {
 	(void)state;
-	play(4, 1, 1 << 20, true, 0);
-	play(5, 4, 3000, true, 0);
-	play(6, 16, 500, true, 0);
+	play(4, 1, 1 << 20, true, 0, false);
+	play(5, 4, 3000, true, 0, false);
+	play(6, 16, 500, true, 0, false);
 }
 
 /* By all ways at once: written in parts, read, and in copies. */
 static void random_writes_change_nothing(void **state)
 {
 	(void)state;
-	play(7, 1, 1 << 20, false, 1 << 20);
-	play(8, 4, 3000, false, 100);
-	play(9, 16, 500, false, 7);
-	play(10, 1, 1 << 20, true, 100);
-	play(11, 4, 3000, true, 1 << 20);
+	play(7, 1, 1 << 20, false, 1 << 20, false);
+	play(8, 4, 3000, false, 100, false);
+	play(9, 16, 500, false, 7, false);
+	play(10, 1, 1 << 20, true, 100, false);
+	play(11, 4, 3000, true, 1 << 20, false);
+}
+
+/* And both ends move what there is of one. */
+static void random_shares_change_nothing(void **state)
+{
+	(void)state;
+	play(12, 1, 1 << 20, false, 1 << 20, true);
+	play(13, 4, 3000, false, 100, true);
+	play(14, 16, 500, false, 7, true);
+	play(15, 1, 1 << 20, true, 100, true);
+	play(16, 4, 3000, true, 1 << 20, true);
 }
 
 int main(void)
@@ -544,6 +557,7 @@ int main(void)
 		cmocka_unit_test(random_traffic_arrives_in_order),
 		cmocka_unit_test(random_refusals_change_nothing),
 		cmocka_unit_test(random_writes_change_nothing),
+		cmocka_unit_test(random_shares_change_nothing),
 	};
 
 	return cmocka_run_group_tests_name("rndv", tests, NULL, NULL);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "unit/proto_world.h"
+#include "unit/tape.h"
 #include "base/le.h"
 #include "proto/message.h"
 
@@ -17,26 +17,6 @@
 #define PART   1700
 #define PARTS  ((BYTES - EARLY + PART - 1) / PART)
 
-/* What was committed, in order: a letter each; and the head of the last of each op. */
-struct tape {
-	char ops[256];
-	uint8_t last[9][128];
-	size_t bytes[9];
-	uint32_t n;
-};
-
-static void record(void *ctx, const struct rvcm_path *from, const uint8_t *data, size_t bytes)
-{
-	static const char letters[] = "?ERFofAPW";
-	struct tape *tape = ctx;
-
-	(void)from;
-	assert_true(tape->n < sizeof(tape->ops) - 1);
-	tape->ops[tape->n++] = letters[data[0]];
-	memcpy(tape->last[data[0]], data, bytes < 128 ? bytes : 128);
-	tape->bytes[data[0]] = bytes;
-}
-
 static struct world *open_world(struct tape *tape)
 {
 	struct world *w = world_new();
@@ -46,9 +26,7 @@ static struct world *open_world(struct tape *tape)
 	w->net.write_max = PART;
 	world_connect(w, 0, 1);
 	world_connect(w, 1, 0);
-	memset(tape, 0, sizeof(*tape));
-	w->net.tap = record;
-	w->net.tap_ctx = tape;
+	tape_start(tape, w);
 	return w;
 }
 
@@ -230,7 +208,7 @@ static void the_beginning_is_held(void **state)
 /* Who holds all that he wants to gets no beginnings either. */
 static void no_beginning_beyond_the_budget(void **state)
 {
-	struct tape tape = { .n = 0 };
+	struct tape tape;
 	struct world *w = world_new();
 	char out[BYTES], in[BYTES];
 
@@ -239,8 +217,7 @@ static void no_beginning_beyond_the_budget(void **state)
 	world_open(w);
 	w->net.write_max = PART;
 	world_connect(w, 0, 1);
-	w->net.tap = record;
-	w->net.tap_ctx = &tape;
+	tape_start(&tape, w);
 	world_fill(out, BYTES, 1);
 	assert_int_equal(world_send(w, 0, 1, out, 200, 0, TAGGED, NULL), 0);
 	world_run(w);
@@ -319,14 +296,6 @@ static void told_memory_is_exposed(void **state)
 
 /* -- ends --------------------------------------------------------------------------------- */
 
-/* Step by step, until so many messages have been committed. */
-static bool go_until(struct world *w, const struct tape *tape, uint32_t n)
-{
-	for (int i = 0; i < 40 && tape->n < n; i++)
-		rvcm_engine_progress(w->nodes[i % 2].engine);
-	return tape->n >= n;
-}
-
 /* Cut off when so many messages have left: both ends say so, once, and it can be tried again. */
 static void try_cut(uint32_t n)
 {
@@ -339,7 +308,7 @@ static void try_cut(uint32_t n)
 	w->net.hold_tails = true;
 	assert_int_equal(world_recv(w, 1, in, BYTES, WORLD_SOURCE(0), 1, 0, CTX(1)), 0);
 	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	assert_true(go_until(w, &tape, n));
+	assert_true(tape_until(&tape, w, n));
 	fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
 	world_run(w);
 	world_expect(w, 1, CTX(1), RVCM_STATUS_CONNECTION_LOST, 0);
@@ -430,7 +399,7 @@ static void check_breach(size_t i)
 	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
 	if (breaches[i].at > 1)
 		assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(1)), 0);
-	assert_true(go_until(w, &tape, breaches[i].at));
+	assert_true(tape_until(&tape, w, breaches[i].at));
 	memcpy(bytes, breaches[i].bytes, sizeof(bytes));
 	memcpy(bytes + 4, tape.last[RVCM_MESSAGE_RTS] + 4, 4);
 	fake_conn_inject(world_conn(w, breaches[i].to, !breaches[i].to), bytes, breaches[i].n);

@@ -62,6 +62,7 @@ struct rvcm_path {
 	bool tails;       /* its device takes them (two pieces): rvcm_path_commit_tail, while up */
 	size_t write_max; /* bytes of a written tail, while up; 0 = its device would rather be
 			     read from */
+	bool shares;      /* it writes, and would be read from as well: a part each, while up */
 	uint8_t lead_bytes; /* before a message in the device's stream, while up; 0 = it has none */
 	uint16_t read_dev;  /* where what is read, or written, into is to be registered: since its
 			       message */

@@ -227,6 +227,7 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->pub.lead_bytes = lead_bytes(conn);
 	path->pub.tails = conn->carrier->devs[conn->dev].dev->attr.sge_max > 1;
 	path->pub.write_max = write_max(conn);
+	path->pub.shares = path->pub.write_max && conn->carrier->devs[conn->dev].dev->attr.shares;
 	path->pub.up = conn->up;
 	rvcm_path_send_on(path, conn->up && known ? conn : NULL);
 	rvcm_list_add_tail(&conn->outs, &path->of_out);

@@ -101,6 +101,8 @@ struct rvcm_dev_attr {
 			       what has arrived and was not polled */
 	bool pushes;        /* a long message is better written by its sender than read by its
 			       receiver: reads cost more, or few may be under way */
+	bool shares;        /* pushes, and the CPU that posts moves the bytes: both ends at once
+			       move them faster than either, a part each */
 	uint8_t lead_bytes; /* of the stream, before a SEND's first byte; 0 = there is no stream */
 	uint32_t mtu_bytes;
 	uint64_t link_bits_per_s; /* 0 = unknown */

@@ -5,7 +5,8 @@
  *
  *   EAGER      hdr [data 8] [pad] payload      payload = the rest of the message
  *   RTS        hdr [data 8] rts [rail...] [payload]  the receiver reads, or asks
- *   FIN        hdr fin                         it has read, or has all; op_id is the RTS's
+ *   FIN        hdr fin                         it has read, or has all; op_id is the RTS's.
+ *                                              None if all was asked to be written
  *   EAGER_OFF  hdr                             receiver's budget is used up: send RTS only
  *   EAGER_ON   hdr                             eager again
  *   ASK        hdr ask [place...]              receiver: write that RTS's payload there, or
@@ -49,7 +50,10 @@ _Static_assert(sizeof(struct rvcm_message_hdr) == 16, "message header");
 #define RVCM_MESSAGE_ALIGN   64u
 #define RVCM_MESSAGE_PAD_MAX (RVCM_MESSAGE_ALIGN - 1)
 
-/* What stands behind the rails, if there are none, is the beginning of the payload. */
+/*
+ * With rails and without writes nothing follows; else the beginning of the payload. With both the
+ * receiver reads a part, the last one, and asks for what comes before that.
+ */
 struct rvcm_message_rts {
 	uint8_t length[8];
 	uint8_t n_rails[2]; /* of the sender, on which the data can be read; 0 = on none */

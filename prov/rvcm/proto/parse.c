@@ -52,7 +52,7 @@ static const char *take_early(size_t n, struct rvcm_parse *out)
 {
 	out->payload = (const void *)(out->rails + out->n_rails);
 	out->early = n - out->n_rails * sizeof(*out->rails);
-	if (out->early && out->n_rails)
+	if (out->early && out->n_rails && !out->writes)
 		return "RTS: length does not fit its number of rails";
 	return out->early > out->length ? "RTS: more payload than there is" : NULL;
 }
@@ -72,7 +72,7 @@ static const char *parse_rts(const uint8_t *body, size_t n, struct rvcm_parse *o
 	out->rails = (const void *)(body + sizeof(*rts));
 	if (rts->writes > 1 || memcmp(rts->reserved, zero, sizeof(zero)) != 0)
 		return "RTS: reserved bits are set";
-	if (out->n_rails > RVCM_CONN_DEVS_MAX || (out->n_rails && out->writes))
+	if (out->n_rails > RVCM_CONN_DEVS_MAX)
 		return "RTS: bad number of rails";
 	if (n < sizeof(*rts) + out->n_rails * sizeof(*out->rails))
 		return "RTS: length does not fit its number of rails";

@@ -175,14 +175,19 @@ static void end_fetches(struct rvcm_ep *ep, struct rvcm_list *recvs, const struc
 	}
 }
 
-static bool any_read(const struct rvcm_peer *peer)
+static bool any_reads(const struct rvcm_list *recvs)
 {
 	struct rvcm_list *pos;
 
-	rvcm_list_for_each (pos, &peer->reading)
+	rvcm_list_for_each (pos, recvs)
 		if (rvcm_container_of(pos, struct rvcm_recv, node)->reads)
 			return true;
 	return false;
+}
+
+static bool any_read(const struct rvcm_peer *peer)
+{
+	return any_reads(&peer->reading) || any_reads(&peer->asking) || any_reads(&peer->filling);
 }
 
 static void end_fetching(struct rvcm_peer *peer, const struct rvcm_why *why)

@@ -145,6 +145,8 @@ int rvcm_pieces_ask(struct rvcm_recv *recv, int err)
 	if (err)
 		say(peer, rvcm_recv_fit(recv), "from", err);
 	rvcm_stat_inc(&peer->ep->stats.rx_copied);
+	recv->asked = rvcm_recv_fit(recv);
+	recv->fins = true;
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->asking, &recv->node);
 	if (!peer->waiting)
@@ -164,9 +166,10 @@ bool rvcm_pieces_send_ask(struct rvcm_recv *recv)
 	if (!buf)
 		return false;
 	ask = (void *)rvcm_put_header(buf, RVCM_MESSAGE_ASK, 0, recv->op_id, 0, 0);
-	rvcm_le64_put(ask->bytes, rvcm_recv_fit(recv));
+	rvcm_le64_put(ask->bytes, recv->asked);
 	memcpy(ask + 1, places, told);
 	recv->told = told != 0;
+	recv->fins |= !recv->told;
 	rvcm_peer_expose(peer, recv->told);
 	rvcm_path_commit(peer->path, bytes + told, RVCM_PATH_SOON);
 	rvcm_list_del(&recv->node);
@@ -182,11 +185,10 @@ const char *rvcm_pieces_take(struct rvcm_peer *peer, const struct rvcm_parse *ms
 	if (!recv || recv->op_id != msg->op_id || recv->told)
 		/* It may not have noticed yet that we lost each other. */
 		return peer->was_down ? NULL : "PIECE of what was not asked for, or not yet";
-	if (msg->length > rvcm_recv_fit(recv) - recv->placed)
+	if (msg->length > recv->asked - recv->placed)
 		return "PIECE: more than was asked for";
 	rvcm_iov_scatter(recv->iov, recv->n_iov, recv->placed, msg->payload, (size_t)msg->length);
 	recv->placed += (size_t)msg->length;
-	if (recv->placed == rvcm_recv_fit(recv))
-		rvcm_rndv_finish(recv);
+	rvcm_rndv_advance(recv);
 	return NULL;
 }

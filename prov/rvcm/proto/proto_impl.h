@@ -146,6 +146,8 @@ struct rvcm_send {
 	bool parted;        /* takes no part of tx_max any more */
 	bool told;          /* the peer may read it */
 	bool writes;        /* write.c: mr is made, and the peer knows that */
+	bool fin;           /* it has come, and said: */
+	enum rvcm_status fin_status;
 	uint32_t tails;     /* given to conn and not back */
 	uint32_t n_places;  /* asked, and to be written; else 0 */
 	uint32_t place;     /* of these: the next one, */
@@ -182,7 +184,9 @@ struct rvcm_recv {
 	/* Rendezvous. */
 	uint32_t op_id; /* the peer's */
 	uint32_t reads; /* in flight */
-	size_t placed;  /* asking, filling: bytes that have come */
+	size_t placed;  /* bytes that have come, from the first on */
+	size_t asked;   /* for so many; the others are read */
+	bool fins;      /* the peer waits for FIN */
 	bool mrs_made;  /* mrs are those of the pieces, on path.read_dev */
 	bool told;      /* the peer may write there */
 	enum rvcm_status status;
@@ -428,6 +432,14 @@ void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status);
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv);
 /* Report and free recv, which is on fins. */
 void rvcm_rndv_end(struct rvcm_recv *recv);
+/* Read what it is bound to from that byte on. An error: not all of it could be begun. */
+int rvcm_rndv_read(struct rvcm_recv *recv, const struct rvcm_message_rail *rail, size_t from);
+/* One more part of it is there: the last one ends it. */
+void rvcm_rndv_advance(struct rvcm_recv *recv);
+/* A send's memory is not read any more, nor will be. */
+void rvcm_rndv_untell(struct rvcm_send *send);
+/* A send's FIN has come, and its memory is back. */
+void rvcm_rndv_sent(struct rvcm_send *send);
 /* Drop recv's registrations. */
 void rvcm_rndv_release(struct rvcm_recv *recv);
 
@@ -460,8 +472,11 @@ const char *rvcm_write_asked(struct rvcm_send *send, const struct rvcm_parse *ms
 bool rvcm_write_send(struct rvcm_send *send);
 /* A tail of it has come back. */
 void rvcm_write_done(struct rvcm_send *send);
-/* Have recv's message written to its memory. The error is that of registering it. */
-int rvcm_write_ask(struct rvcm_recv *recv);
+/*
+ * Have recv's message written to its memory, or a part of it if there is a rail to read the rest
+ * from. The error is that of registering it, or of a read after which nothing is to be asked for.
+ */
+int rvcm_write_ask(struct rvcm_recv *recv, const struct rvcm_message_rail *rail);
 /* For its ASK: where to, and how many places that are; 0: it is to come in copies. */
 uint32_t rvcm_write_places(struct rvcm_recv *recv, struct rvcm_message_place *places);
 /* A WRITTEN came. Returns NULL, or what is wrong with it. */

@@ -22,12 +22,17 @@
 
 /* -- the sender --------------------------------------------------------------------------- */
 
+static bool may_be_read(const struct rvcm_path *path)
+{
+	return !path->write_max || path->shares;
+}
+
 /* Let the peer read the payload on the path's device, or that device. */
 static int expose_payload(struct rvcm_send *send, struct rvcm_dev_mr **dev_mr)
 {
 	const struct rvcm_ep_iov *piece = rvcm_send_payload(send);
 	const struct rvcm_path *path = send->tx.peer->path;
-	uint32_t access = path->write_max ? 0 : RVCM_DEV_ACCESS_REMOTE_READ;
+	uint32_t access = may_be_read(path) ? RVCM_DEV_ACCESS_REMOTE_READ : 0;
 	int rc;
 
 	rc = rvcm_mr_get(send->tx.peer->ep->engine->mr, piece->addr, piece->length, access,
@@ -93,12 +98,15 @@ static size_t early_bytes(const struct rvcm_send *send, size_t bytes)
 	size_t room = rvcm_path_message_max(peer->path) - bytes;
 	size_t most = peer->ep->engine->eager_max < room ? peer->ep->engine->eager_max : room;
 
+	/* What both ends are going to move is not to wait for what one does. */
+	if (peer->path->shares)
+		most /= 4;
 	if (!peer->path->write_max || peer->eager_off || rvcm_send_is_long_under_way(peer))
 		return 0;
 	return send->length < most ? send->length : most;
 }
 
-/* Fill in the RTS, which is that long without a rail and payload; returns its length. */
+/* Fill in the RTS, which is that long without rail and payload; returns its length. */
 static size_t compose(uint8_t *buf, struct rvcm_send *send, size_t bytes,
 		      const struct rvcm_dev_mr *dev_mr)
 {
@@ -106,12 +114,13 @@ static size_t compose(uint8_t *buf, struct rvcm_send *send, size_t bytes,
 	uint8_t *rest;
 
 	send->writes = dev_mr && peer->path->write_max;
-	send->told = dev_mr && !peer->path->write_max;
+	send->told = dev_mr && may_be_read(peer->path);
 	rest = put_rts(buf, send);
 	if (send->told) {
 		put_rail((void *)rest, send, dev_mr, peer->path->dev);
 		rvcm_peer_expose(peer, 1);
-		return bytes + sizeof(struct rvcm_message_rail);
+		rest += sizeof(struct rvcm_message_rail);
+		bytes += sizeof(struct rvcm_message_rail);
 	}
 	if (send->given)
 		memcpy(rest, rvcm_send_payload(send)->addr, send->given);
@@ -122,11 +131,12 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 {
 	struct rvcm_peer *peer = send->tx.peer;
 	size_t bytes = rvcm_put_bytes(send->tx.flags) + sizeof(struct rvcm_message_rts);
-	size_t rail = peer->path->write_max ? 0 : sizeof(struct rvcm_message_rail);
+	size_t rail = may_be_read(peer->path) ? sizeof(struct rvcm_message_rail) : 0;
 	bool has_room = bytes + rail <= rvcm_path_message_max(peer->path);
-	size_t early = early_bytes(send, bytes);
+	size_t most = bytes + (has_room ? rail : 0);
+	size_t early = early_bytes(send, most);
 	struct rvcm_dev_mr *dev_mr = NULL;
-	uint8_t *buf = rvcm_path_reserve(peer->path, bytes + (has_room ? rail : 0) + early);
+	uint8_t *buf = rvcm_path_reserve(peer->path, most + early);
 	int rc;
 
 	if (!buf)
@@ -146,38 +156,63 @@ int rvcm_rndv_announce(struct rvcm_send *send)
 	return 0;
 }
 
+void rvcm_rndv_untell(struct rvcm_send *send)
+{
+	if (send->told)
+		rvcm_peer_expose(send->tx.peer, -1);
+	send->told = false;
+}
+
+void rvcm_rndv_sent(struct rvcm_send *send)
+{
+	struct rvcm_ep *ep = send->tx.peer->ep;
+	struct rvcm_why why = { .status = RVCM_STATUS_OK };
+
+	if (send->fin_status == RVCM_STATUS_OK || send->fin_status == RVCM_STATUS_TRUNCATED) {
+		rvcm_stat_inc(&ep->stats.tx_msgs);
+		rvcm_stat_add(&ep->stats.tx_bytes, send->length);
+	} else {
+		why.status = RVCM_STATUS_REMOTE_OP;
+		why.text = rvcm_status_text(send->fin_status);
+	}
+	rvcm_send_end(send, &why);
+}
+
 const char *rvcm_rndv_fin(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_send *send = rvcm_idmap_get(&peer->ep->ids, msg->op_id);
-	struct rvcm_why why = { .status = RVCM_STATUS_OK };
 
 	/* The peer may not have noticed yet that we lost each other, on one of two connections. */
 	if (!send && peer->was_down && rvcm_idmap_was(&peer->ep->ids, msg->op_id))
 		return NULL;
 	if (!send || send->tx.peer != peer)
 		return "FIN for an operation that is not announced";
-	if (send->n_places)
+	if (send->n_places && !send->told)
 		return "FIN for what is written";
 	if (send->given < send->asked)
 		return "FIN for what has not been given yet";
-	if (msg->status == RVCM_STATUS_OK || msg->status == RVCM_STATUS_TRUNCATED) {
-		rvcm_stat_inc(&peer->ep->stats.tx_msgs);
-		rvcm_stat_add(&peer->ep->stats.tx_bytes, send->length);
-	} else {
-		why.status = RVCM_STATUS_REMOTE_OP;
-		why.text = rvcm_status_text(msg->status);
-	}
-	rvcm_send_end(send, &why);
+	rvcm_rndv_untell(send);
+	send->fin = true;
+	send->fin_status = msg->status;
+	/* It may overtake the device's word of what was written before. */
+	if (!send->tails)
+		rvcm_rndv_sent(send);
 	return NULL;
 }
 
 /* -- the receiver ------------------------------------------------------------------------- */
 
-void rvcm_rndv_release(struct rvcm_recv *recv)
+/* The peer does not write there any more. */
+static void close_places(struct rvcm_recv *recv)
 {
 	if (recv->told)
 		rvcm_peer_expose(recv->peer, -1);
 	recv->told = false;
+}
+
+void rvcm_rndv_release(struct rvcm_recv *recv)
+{
+	close_places(recv);
 	recv->mrs_made = false;
 	for (uint32_t i = 0; i < RVCM_EP_IOV_MAX; i++) {
 		rvcm_mr_put(recv->mrs[i]);
@@ -194,6 +229,22 @@ void rvcm_rndv_finish(struct rvcm_recv *recv)
 	rvcm_list_add_tail(&peer->fins, &recv->node);
 	if (!peer->waiting)
 		rvcm_peer_flush(peer);
+}
+
+void rvcm_rndv_advance(struct rvcm_recv *recv)
+{
+	if (recv->placed < recv->asked)
+		return;
+	close_places(recv);
+	if (recv->reads) { /* it is others' turn to be written */
+		rvcm_list_del(&recv->node);
+		rvcm_list_add_tail(&recv->peer->reading, &recv->node);
+	} else if (recv->fins) {
+		rvcm_rndv_finish(recv);
+	} else {
+		rvcm_rndv_release(recv);
+		rvcm_rndv_end(recv);
+	}
 }
 
 /* So much of what is left goes into piece i. */
@@ -234,12 +285,12 @@ int rvcm_rndv_register(struct rvcm_recv *recv, uint32_t access)
 	return rc;
 }
 
-static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t raddr,
-		      uint32_t rkey)
+static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t offset, size_t bytes,
+		      uint64_t raddr, uint32_t rkey)
 {
 	struct rvcm_peer *peer = recv->peer;
 	struct rvcm_path_read read = {
-		.addr = recv->iov[i].addr,
+		.addr = (uint8_t *)recv->iov[i].addr + offset,
 		.bytes = bytes,
 		.raddr = raddr,
 		.rkey = rkey,
@@ -254,7 +305,7 @@ static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t bytes, uint64_t
 	return rc;
 }
 
-static int read_pieces(struct rvcm_recv *recv, const struct rvcm_message_rail *rail)
+int rvcm_rndv_read(struct rvcm_recv *recv, const struct rvcm_message_rail *rail, size_t from)
 {
 	uint64_t raddr = rvcm_le64_get(rail->address);
 	uint32_t rkey = rvcm_le32_get(rail->rkey);
@@ -263,11 +314,13 @@ static int read_pieces(struct rvcm_recv *recv, const struct rvcm_message_rail *r
 
 	for (uint32_t i = 0; i < recv->n_iov && rest && !rc; i++) {
 		size_t bytes = piece_bytes(recv, i, rest);
+		size_t skip = from < bytes ? from : bytes;
 
-		if (bytes)
-			rc = read_piece(recv, i, bytes, raddr, rkey);
+		if (skip < bytes)
+			rc = read_piece(recv, i, skip, bytes - skip, raddr + skip, rkey);
 		raddr += bytes;
 		rest -= bytes;
+		from -= skip;
 	}
 	return rc;
 }
@@ -277,17 +330,17 @@ static bool begin(struct rvcm_recv *recv, const struct rvcm_rts *rts, int *rc)
 {
 	if (recv->placed == rvcm_recv_fit(recv))
 		return false;
-	if (rts->rail)
+	if (rts->writes)
+		*rc = rvcm_write_ask(recv, rts->rail);
+	else if (rts->rail)
 		*rc = rvcm_rndv_register(recv, RVCM_DEV_ACCESS_LOCAL_WRITE);
-	else if (rts->writes)
-		*rc = rvcm_write_ask(recv);
 	if (rts->writes && !*rc)
 		return true;
 	if (*rc || !rts->rail) {
 		*rc = rvcm_pieces_ask(recv, -*rc);
 		return *rc == 0;
 	}
-	*rc = read_pieces(recv, rts->rail);
+	*rc = rvcm_rndv_read(recv, rts->rail, 0);
 	return recv->reads != 0;
 }
 
@@ -312,7 +365,9 @@ void rvcm_rndv_fetch(struct rvcm_recv *recv, const struct rvcm_rts *rts)
 	recv->mrs_made = false;
 	recv->told = false;
 	memset(recv->mrs, 0, sizeof(recv->mrs));
+	recv->fins = true;
 	place_early(recv, rts);
+	recv->asked = recv->placed;
 	rvcm_list_add_tail(&recv->peer->reading, &recv->node);
 	begun = begin(recv, rts, &rc);
 	if (rc) {
@@ -341,7 +396,7 @@ void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
 	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path ||
 		      (status != RVCM_STATUS_OK && !path->up);
 	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
-		rvcm_rndv_finish(recv);
+		rvcm_rndv_advance(recv);
 }
 
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv)

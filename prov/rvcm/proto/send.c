@@ -149,6 +149,7 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 	send->parted = false;
 	send->told = false;
 	send->writes = false;
+	send->fin = false;
 	send->tails = 0;
 	send->n_places = 0;
 	send->place = 0;
@@ -190,8 +191,7 @@ void rvcm_send_free(struct rvcm_send *send)
 {
 	struct rvcm_ep *ep = send->tx.peer->ep;
 
-	if (send->told)
-		rvcm_peer_expose(send->tx.peer, -1);
+	rvcm_rndv_untell(send);
 	rvcm_list_del(&send->node);
 	rvcm_mr_put(send->mr);
 	rvcm_store_put(&ep->engine->store, send->copy, send->length);

@@ -23,6 +23,9 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 
+/* A message is cut at a multiple of this: a cache line. */
+#define SHARE_STEP 64u
+
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
 /* -- the sender --------------------------------------------------------------------------- */
@@ -40,6 +43,8 @@ const char *rvcm_write_asked(struct rvcm_send *send, const struct rvcm_parse *ms
 	if (msg->length <= send->given || bytes != msg->length - send->given)
 		return "ASK with places for more or less than is missing";
 	send->n_places = msg->n_places;
+	if (msg->length == send->length) /* there is nothing to be read */
+		rvcm_rndv_untell(send);
 	rvcm_stat_inc(&send->tx.peer->ep->stats.tx_written);
 	return NULL;
 }
@@ -71,13 +76,13 @@ static struct rvcm_message_written *put_written(uint8_t *buf, const struct rvcm_
 	return written + 1;
 }
 
-/* All is given: what is missing is the device's word. */
+/* All is given: what is missing is the device's word, and the peer's if it reads. */
 static void part(struct rvcm_send *send)
 {
 	struct rvcm_peer *peer = send->tx.peer;
 
 	rvcm_list_del(&send->node);
-	rvcm_list_add_tail(&peer->lent, &send->node);
+	rvcm_list_add_tail(send->told ? &peer->announced : &peer->lent, &send->node);
 }
 
 bool rvcm_write_send(struct rvcm_send *send)
@@ -119,8 +124,12 @@ void rvcm_write_done(struct rvcm_send *send)
 {
 	struct rvcm_peer *peer = send->tx.peer;
 
-	if (send->tails || send->given < send->asked)
+	if (send->tails || send->given < send->asked || send->told)
 		return;
+	if (send->fin) {
+		rvcm_rndv_sent(send);
+		return;
+	}
 	rvcm_stat_inc(&peer->ep->stats.tx_msgs);
 	rvcm_stat_add(&peer->ep->stats.tx_bytes, send->length);
 	if (send->tx.flags & RVCM_EP_DELIVERED && peer->path)
@@ -131,7 +140,28 @@ void rvcm_write_done(struct rvcm_send *send)
 
 /* -- the receiver ------------------------------------------------------------------------- */
 
-int rvcm_write_ask(struct rvcm_recv *recv)
+/* Read the last part, from now on, and ask for what comes before that. */
+static void share(struct rvcm_recv *recv, const struct rvcm_message_rail *rail)
+{
+	size_t rest = rvcm_recv_fit(recv) - recv->placed;
+	size_t from = recv->placed + (rest / 2 + SHARE_STEP - 1) / SHARE_STEP * SHARE_STEP;
+	int rc;
+
+	/* Is it worth two ways, and a FIN? */
+	if (rest < recv->peer->ep->engine->eager_max / 2 || from >= rvcm_recv_fit(recv))
+		return;
+	rc = rvcm_rndv_read(recv, rail, from);
+	if (!rc) {
+		recv->asked = from;
+	} else if (recv->reads) {
+		/* A piece cannot be read: when the others are, it ends with that. */
+		recv->status = rvcm_status_from_errno(-rc);
+		recv->err = -rc;
+		recv->asked = recv->placed;
+	}
+}
+
+int rvcm_write_ask(struct rvcm_recv *recv, const struct rvcm_message_rail *rail)
 {
 	struct rvcm_peer *peer = recv->peer;
 	int rc = rvcm_rndv_register(recv,
@@ -139,6 +169,12 @@ int rvcm_write_ask(struct rvcm_recv *recv)
 
 	if (rc)
 		return rc;
+	recv->asked = rvcm_recv_fit(recv);
+	if (rail)
+		share(recv, rail);
+	recv->fins = rail && recv->asked < recv->length;
+	if (recv->asked == recv->placed)
+		return 0;
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->asking, &recv->node);
 	if (!peer->waiting)
@@ -167,7 +203,7 @@ static int put_place(struct rvcm_message_place *place, const struct rvcm_recv *r
 /* Where what has not come with the RTS goes: how many places that are; or an error. */
 static int put_places(struct rvcm_message_place *places, const struct rvcm_recv *recv)
 {
-	size_t skip = recv->placed, rest = rvcm_recv_fit(recv);
+	size_t skip = recv->placed, rest = recv->asked;
 	int n = 0;
 
 	for (uint32_t i = 0; i < recv->n_iov && rest; i++) {
@@ -193,7 +229,8 @@ uint32_t rvcm_write_places(struct rvcm_recv *recv, struct rvcm_message_place *pl
 
 	if (n > 0 && bytes <= rvcm_path_message_max(peer->path))
 		return (uint32_t)n;
-	rvcm_rndv_release(recv);
+	if (!recv->reads)
+		rvcm_rndv_release(recv);
 	return 0;
 }
 
@@ -205,12 +242,9 @@ const char *rvcm_write_take(struct rvcm_peer *peer, const struct rvcm_parse *msg
 	if (!recv || recv->op_id != msg->op_id || !recv->told)
 		/* It may not have noticed yet that we lost each other. */
 		return peer->was_down ? NULL : "WRITTEN of what it was told no place for";
-	if (msg->length > rvcm_recv_fit(recv) - recv->placed)
+	if (msg->length > recv->asked - recv->placed)
 		return "WRITTEN: more than was asked for";
 	recv->placed += (size_t)msg->length;
-	if (recv->placed < rvcm_recv_fit(recv))
-		return NULL;
-	rvcm_rndv_release(recv);
-	rvcm_rndv_end(recv);
+	rvcm_rndv_advance(recv);
 	return NULL;
 }

@@ -14,11 +14,17 @@
 #define LIMITS_CQ_MAX    (1u << 17)
 #define LIMITS_READS_MAX 32u
 
-/* A message of a pool takes so much locked memory: what conn sends eagerly, with its header. */
-#define LIMITS_POOL_BYTES (16384u + 512u)
+/* A message of a pool takes so much locked memory: what conn sends eagerly, with its header. Less
+ * where longer ones are better shared.
+ */
+#define LIMITS_POOL_BYTES        (16384u + 512u)
+#define LIMITS_SHARED_POOL_BYTES (8192u + 512u)
 
 /* IBTA volume 1, 12.7.11 and A10: what is left of CM's private data behind the IP CM header. */
 #define LIMITS_IB_PRIVATE_BYTES 56u
+
+/* linux/drivers/infiniband/sw/rxe/rxe_param.h */
+#define LIMITS_RXE 0xffffff
 
 /* siw counts them, with the 4 bytes of RFC 6581's IRD and ORD, in 8 bits. */
 #define LIMITS_IWARP_PRIVATE_BYTES 251u
@@ -84,6 +90,12 @@ static uint32_t at_most(uint64_t value, uint32_t max)
 	return value < max ? (uint32_t)value : max;
 }
 
+/* The kernel's own: what a verb posts, its caller's CPU carries out. */
+static bool device_is_soft(const struct ibv_device_attr *device)
+{
+	return device->vendor_id == LIMITS_RXE || device->vendor_id == RVCM_VERBS_LIMITS_SIW;
+}
+
 /* The device's numbers are ints; one that is not positive says nothing. */
 static uint32_t limit_of(int value, uint32_t max)
 {
@@ -119,8 +131,9 @@ void rvcm_verbs_limits_attr(struct rvcm_dev_attr *attr, const struct ibv_device_
 	attr->qp_max = limit_of(device->max_qp, INT32_MAX);
 	attr->mr_max = limit_of(device->max_mr, INT32_MAX);
 	attr->message_bytes_max = port->max_msg_sz ? at_most(port->max_msg_sz, 1u << 30) : 1u << 30;
-	attr->pool_message_bytes = LIMITS_POOL_BYTES;
 	attr->pushes = true;
+	attr->shares = device_is_soft(device) && rvcm_verbs_limits_reads(device);
+	attr->pool_message_bytes = attr->shares ? LIMITS_SHARED_POOL_BYTES : LIMITS_POOL_BYTES;
 	attr->pool_waits = false;
 	attr->mtu_bytes = 128u << port->active_mtu;
 }
