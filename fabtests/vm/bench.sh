@@ -10,7 +10,7 @@
 #   rxm       libfabric's verbs;ofi_rxm, with FI_UNIVERSE_SIZE=16, without which it fails on rxe; a twentieth of the messages
 #   rvcm      rvcm's RDM endpoint, tagged
 #
-# They take turns, N rounds (default 3).  What counts is the median of each's rounds, and a second table has the best sample
+# They take turns, N rounds (default 5).  What counts is the median of each's rounds, and a second table has the best sample
 # of all, since whatever else the machine does only makes it worse.  The exit status is 0 if all targets hold by the medians,
 # or with --report if all could be measured.  The environment is that of host.sh.
 #
