@@ -46,6 +46,28 @@ static void limits_are_the_devices_and_not_more(void **state)
 	assert_true(attr.private_data_bytes > 56);
 }
 
+/* Whose READs are answered by the CPU of who posts them: and it takes shorter messages eagerly. */
+static void who_moves_what_it_posts_shares(void **state)
+{
+	struct ibv_device_attr rxe = { .vendor_id = 0xffffff,
+				       .max_qp_rd_atom = 128,
+				       .max_qp_init_rd_atom = 128 };
+	struct ibv_device_attr siw = rxe, dumb = rxe;
+	struct ibv_port_attr port = { .active_mtu = IBV_MTU_1024 };
+	struct rvcm_dev_attr attr, other;
+
+	(void)state;
+	siw.vendor_id = 0x626d74;
+	dumb.max_qp_rd_atom = 0;
+	rvcm_verbs_limits_attr(&attr, &rxe, &port, false, 128);
+	assert_true(attr.pushes && attr.shares);
+	rvcm_verbs_limits_attr(&other, &siw, &port, true, 0);
+	assert_true(other.pushes && !other.shares);
+	assert_true(attr.pool_message_bytes < other.pool_message_bytes);
+	rvcm_verbs_limits_attr(&other, &dumb, &port, false, 128);
+	assert_true(other.pushes && !other.shares);
+}
+
 /* Zero, negative and enormous numbers: a device that says nothing, or all that an int holds. */
 static void limits_of_a_strange_device_are_usable(void **state)
 {
@@ -165,6 +187,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_are_the_devices_and_not_more),
 		cmocka_unit_test(limits_of_a_strange_device_are_usable),
+		cmocka_unit_test(who_moves_what_it_posts_shares),
 		cmocka_unit_test(a_receiver_is_waited_for_as_long_as_it_says),
 		cmocka_unit_test(no_memory_names_the_limit),
 		cmocka_unit_test(places_on_pci_are_read),

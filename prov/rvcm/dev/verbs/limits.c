@@ -90,10 +90,13 @@ static uint32_t at_most(uint64_t value, uint32_t max)
 	return value < max ? (uint32_t)value : max;
 }
 
-/* The kernel's own: what a verb posts, its caller's CPU carries out. */
-static bool device_is_soft(const struct ibv_device_attr *device)
+/*
+ * rxe moves the bytes of whatever is posted on its caller's CPU, those of a READ's answer too. (siw
+ * leaves its answers to a thread, and is no faster for two ways.)
+ */
+static bool moves_by_caller(const struct ibv_device_attr *device)
 {
-	return device->vendor_id == LIMITS_RXE || device->vendor_id == RVCM_VERBS_LIMITS_SIW;
+	return device->vendor_id == LIMITS_RXE;
 }
 
 /* The device's numbers are ints; one that is not positive says nothing. */
@@ -132,7 +135,7 @@ void rvcm_verbs_limits_attr(struct rvcm_dev_attr *attr, const struct ibv_device_
 	attr->mr_max = limit_of(device->max_mr, INT32_MAX);
 	attr->message_bytes_max = port->max_msg_sz ? at_most(port->max_msg_sz, 1u << 30) : 1u << 30;
 	attr->pushes = true;
-	attr->shares = device_is_soft(device) && rvcm_verbs_limits_reads(device);
+	attr->shares = moves_by_caller(device) && rvcm_verbs_limits_reads(device);
 	attr->pool_message_bytes = attr->shares ? LIMITS_SHARED_POOL_BYTES : LIMITS_POOL_BYTES;
 	attr->pool_waits = false;
 	attr->mtu_bytes = 128u << port->active_mtu;

@@ -12,9 +12,6 @@
 
 #define RVCM_VERBS_LIMITS_TEXT_MAX 256
 
-/* "bmt": linux/drivers/infiniband/sw/siw/siw.h */
-#define RVCM_VERBS_LIMITS_SIW 0x626d74
-
 /*
  * Why one more object (a queue pair, a registration, ...) could not be had: err, positive, in
  * words. ENOMEM of one that locks memory, while that is limited, names ulimit -l and its value. buf

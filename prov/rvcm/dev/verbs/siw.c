@@ -14,17 +14,17 @@
 
 #include <rdma/siw-abi.h>
 
-#include "dev/verbs/limits.h"
 #include "dev/verbs/verbs_impl.h"
 
-#define SIW_CQES 32768
+#define SIW_VENDOR_ID 0x626d74 /* "bmt": linux/drivers/infiniband/sw/siw/siw.h */
+#define SIW_CQES      32768
 
 _Static_assert(SIW_CQES * sizeof(struct siw_cqe) > SIW_INVAL_UOBJ_KEY + 4096,
 	       "it lies across that page");
 
 int rvcm_verbs_siw_pass(struct rvcm_verbs_dev *dev)
 {
-	if (!dev->iwarp || dev->limits.vendor_id != RVCM_VERBS_LIMITS_SIW)
+	if (!dev->iwarp || dev->limits.vendor_id != SIW_VENDOR_ID)
 		return 0;
 	dev->wakes_all = true;
 	dev->across = ibv_create_cq(dev->ctx, SIW_CQES, NULL, NULL, 0);
