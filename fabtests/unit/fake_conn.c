@@ -262,6 +262,8 @@ static void join(struct fake_conn *conn, struct rvcm_carrier *to, uint16_t slot)
 	conn->pub.lead_bytes = other->pub.lead_bytes = conn->carrier->net->lead_bytes;
 	conn->pub.write_max = other->pub.write_max = conn->carrier->net->write_max;
 	conn->pub.shares = other->pub.shares = conn->carrier->net->shares;
+	conn->pub.write_most = other->pub.write_most =
+		conn->pub.write_max ? conn->pub.write_max : conn->carrier->net->write_most;
 }
 
 static int connect(struct fake_conn *conn)

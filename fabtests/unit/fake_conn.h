@@ -31,6 +31,7 @@ struct fake_net {
 	bool hold_reads;            /* reads stay in flight */
 	size_t write_max;           /* of every path, from its connection on */
 	bool shares;                /* the same */
+	size_t write_most;          /* the same, if write_max is 0; 1 MiB */
 	bool show_heads;            /* of messages twice as long as what is to be shown */
 	bool hold_rests;            /* of messages whose head was shown */
 	bool hold_tails;            /* nobody gets lent memory back */

@@ -62,6 +62,7 @@ void fake_net_init(struct fake_net *net)
 	net->next_port = 1000;
 	net->next_key = 77;
 	net->credit = 4;
+	net->write_most = 1 << 20;
 	rvcm_list_init(&net->carriers);
 	rvcm_list_init(&net->mrs);
 }

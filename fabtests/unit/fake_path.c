@@ -81,7 +81,7 @@ void rvcm_path_commit_tail(struct rvcm_path *pub, size_t bytes, const struct rvc
 	copy->written = tail->written;
 	rvcm_list_add_tail(&conn->tails, &copy->node);
 	if (tail->written) {
-		assert_true(tail->bytes <= pub->write_max);
+		assert_true(tail->bytes <= pub->write_most);
 		commit(conn, bytes, tail);
 		return;
 	}

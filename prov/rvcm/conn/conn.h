@@ -59,10 +59,11 @@ struct rvcm_path {
 	uint16_t slot;              /* our endpoint */
 	uint16_t dev;               /* index of link 0's device, valid while up */
 	bool up;
-	bool tails;       /* its device takes them (two pieces): rvcm_path_commit_tail, while up */
-	size_t write_max; /* bytes of a written tail, while up; 0 = its device would rather be
-			     read from */
-	bool shares;      /* it writes, and would be read from as well: a part each, while up */
+	bool tails;        /* its device takes them (two pieces): rvcm_path_commit_tail, while up */
+	size_t write_max;  /* bytes of a message's written tail, while up; 0 = its device would
+			      rather be read from */
+	size_t write_most; /* bytes of any written tail, since its connection; 0 = it has none */
+	bool shares;       /* it writes, and would be read from as well: a part each, while up */
 	uint8_t lead_bytes; /* before a message in the device's stream, while up; 0 = it has none */
 	uint16_t read_dev;  /* where what is read, or written, into is to be registered: since its
 			       message */
@@ -306,7 +307,7 @@ struct rvcm_path_tail {
 	size_t bytes;           /* not 0 */
 	struct rvcm_dev_mr *mr; /* on the device of path->dev */
 	void *cookie;           /* not NULL */
-	bool written;           /* at most path->write_max */
+	bool written;           /* at most path->write_most */
 	uint32_t rkey;          /* then: where to */
 	uint64_t raddr;
 };
@@ -341,10 +342,11 @@ void rvcm_path_dropped(struct rvcm_path *path);
 struct rvcm_path_read {
 	void *addr;
 	size_t bytes;
-	struct rvcm_dev_mr *mr; /* LOCAL_WRITE, on the device of path->read_dev */
+	struct rvcm_dev_mr *mr; /* LOCAL_WRITE, on the device of path->read_dev; out: path->dev */
 	uint64_t raddr;
 	uint32_t rkey;
 	void *cookie;
+	bool out; /* on the conn that we send on, not the one that we hear on: see path.h */
 };
 
 /*

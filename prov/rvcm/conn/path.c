@@ -203,11 +203,11 @@ static uint8_t lead_bytes(const struct rvcm_conn *conn)
 }
 
 /* A write and its message are two posts. */
-static size_t write_max(const struct rvcm_conn *conn)
+static size_t write_most(const struct rvcm_conn *conn)
 {
 	const struct rvcm_dev_attr *attr = &conn->carrier->devs[conn->dev].dev->attr;
 
-	if (!attr->pushes || attr->sq_depth_max < 2)
+	if (attr->sq_depth_max < 2)
 		return 0;
 	return attr->message_bytes_max < WRITE_MAX ? (size_t)attr->message_bytes_max : WRITE_MAX;
 }
@@ -226,7 +226,9 @@ void rvcm_path_bind(struct rvcm_path_full *path, struct rvcm_conn *conn, uint16_
 	path->pub.dev = conn->dev;
 	path->pub.lead_bytes = lead_bytes(conn);
 	path->pub.tails = conn->carrier->devs[conn->dev].dev->attr.sge_max > 1;
-	path->pub.write_max = write_max(conn);
+	path->pub.write_most = write_most(conn);
+	path->pub.write_max =
+		conn->carrier->devs[conn->dev].dev->attr.pushes ? path->pub.write_most : 0;
 	path->pub.shares = path->pub.write_max && conn->carrier->devs[conn->dev].dev->attr.shares;
 	path->pub.up = conn->up;
 	rvcm_path_send_on(path, conn->up && known ? conn : NULL);
@@ -562,7 +564,7 @@ void rvcm_path_dropped(struct rvcm_path *pub)
 int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 {
 	struct rvcm_path_full *path = rvcm_path_full(pub);
-	struct rvcm_conn *conn = path->in;
+	struct rvcm_conn *conn = op->out ? path->out : path->in;
 
 	/* What an opener sends behind its HELLO arrives before ours has left: reads wait for that.
 	 */

@@ -51,7 +51,7 @@ struct rvcm_path_full {
 	bool blocked;   /* ready is owed */
 	bool confirm;   /* confirmed is owed */
 	uint32_t mark;  /* for that */
-	uint32_t reads; /* not done, from in */
+	uint32_t reads; /* not done, on in or out */
 	uint32_t tails; /* not given back, on out */
 	bool placing;   /* in's device puts a message where the owner has said */
 	bool doubted;   /* its peer has been asked whether it is there still */

@@ -233,7 +233,7 @@ static bool break_users(struct rvcm_slot *slot)
 
 		if (path->reads || path->placing)
 			break_conn(path->in);
-		if (path->tails)
+		if (path->reads || path->tails)
 			break_conn(path->out);
 		if (exposed)
 			break_conn(path->end_conn);
