@@ -46,6 +46,17 @@ static void check_ask(const struct rvcm_parse *msg, const uint8_t *end)
 	}
 }
 
+static void check_key(const struct rvcm_parse *msg, const uint8_t *end)
+{
+	require(rvcm_status_known(msg->status));
+	require((msg->status == RVCM_STATUS_OK) == (msg->n_rails != 0));
+	require(msg->n_rails <= RVCM_CONN_DEVS_MAX && msg->access <= 3);
+	require((const uint8_t *)(msg->rails + msg->n_rails) == end);
+	require(msg->base <= UINT64_MAX - msg->length);
+	for (uint32_t i = 0; i < msg->n_rails; i++)
+		require(rvcm_le64_get(msg->rails[i].address) <= UINT64_MAX - msg->length);
+}
+
 /* What is called plain is what the whole parser makes of it. */
 static void check_plain_of(const uint8_t *data, size_t size, size_t front,
 			   const struct rvcm_parse *msg)
@@ -85,6 +96,14 @@ static void check_body(const struct rvcm_parse *msg, const uint8_t *end)
 	case RVCM_MESSAGE_WRITTEN:
 		require(msg->op_id != 0 && msg->length != 0);
 		break;
+	case RVCM_MESSAGE_KEY:
+		check_key(msg, end);
+		break;
+	case RVCM_MESSAGE_KEY_GET:
+	case RVCM_MESSAGE_KEY_GONE:
+	case RVCM_MESSAGE_KEY_LEFT:
+		require(msg->op_id != 0);
+		break;
 	case RVCM_MESSAGE_FIN:
 		require(rvcm_status_known(msg->status));
 		break;
@@ -102,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_plain(data, size, &msg);
-	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_WRITTEN);
+	require(msg.op >= RVCM_MESSAGE_EAGER && msg.op <= RVCM_MESSAGE_KEY_LEFT);
 	require((msg.flags & RVCM_MESSAGE_TAGGED) || msg.tag == 0);
 	require((msg.flags & RVCM_MESSAGE_CQ_DATA) || msg.data == 0);
 	check_body(&msg, data + size);

@@ -58,6 +58,25 @@ static const uint8_t
 static const uint8_t written[] = {
 	8, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,
 };
+static const uint8_t key_get[] = {
+	9, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
+};
+static const uint8_t key[] = {
+	10, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0,    0, 0, 0, 0, 0,
+	0,  0, 0, 0, 2, 0, 1, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, /* 1 MiB */
+	0,  1, 0, 0, 0, 0, 0, 0, 1, 2, 3,    4, 5, 6, 7, 8, /* 256 */
+	8,  0, 0, 0, 7, 0, 0, 0,
+};
+static const uint8_t no_key[] = {
+	10, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 52, 0, 0, 0,
+	0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0, 0, 0,
+};
+static const uint8_t key_gone[] = { 14, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 };
+static const uint8_t key_left[] = { 15, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 };
+static const uint8_t write_data[] = {
+	11, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	9,  0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0,
+};
 static const uint8_t on[] = { 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 
 static const struct {
@@ -78,6 +97,12 @@ static const struct {
 	{ early_rts, sizeof(early_rts), 32, 1 },
 	{ placed_ask, sizeof(placed_ask), 24, 24 },
 	{ written, sizeof(written), sizeof(written), 1 },
+	{ key_get, sizeof(key_get), sizeof(key_get), 1 },
+	{ key, sizeof(key), sizeof(key), 1 },
+	{ no_key, sizeof(no_key), sizeof(no_key), 1 },
+	{ key_gone, sizeof(key_gone), sizeof(key_gone), 1 },
+	{ key_left, sizeof(key_left), sizeof(key_left), 1 },
+	{ write_data, sizeof(write_data), sizeof(write_data), 1 },
 };
 
 static void fields_are_read(void **state)
@@ -160,6 +185,32 @@ static void fields_of_what_is_written_are_read(void **state)
 	assert_int_equal(out.length, 256);
 }
 
+static void fields_of_keys_are_read(void **state)
+{
+	struct rvcm_parse out;
+
+	(void)state;
+	assert_null(rvcm_parse_message(key_get, sizeof(key_get), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_KEY_GET);
+	assert_int_equal(out.key, 0x0807060504030201);
+	assert_null(rvcm_parse_message(key, sizeof(key), &out));
+	assert_int_equal(out.op_id, 0x01000005);
+	assert_int_equal(out.status, RVCM_STATUS_OK);
+	assert_int_equal(out.access, RVCM_MESSAGE_WRITE);
+	assert_int_equal(out.base, 0x100000);
+	assert_int_equal(out.length, 256);
+	assert_int_equal(out.n_rails, 1);
+	assert_ptr_equal(out.rails, key + 40);
+	assert_null(rvcm_parse_message(no_key, sizeof(no_key), &out));
+	assert_int_equal(out.status, RVCM_STATUS_KEY_REJECTED);
+	assert_null(rvcm_parse_message(write_data, sizeof(write_data), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_WRITE_DATA);
+	assert_int_equal(out.data, 0x0100000000000009);
+	assert_int_equal(out.length, 256);
+	assert_null(rvcm_parse_message(key_gone, sizeof(key_gone), &out));
+	assert_int_equal(out.op, RVCM_MESSAGE_KEY_GONE);
+}
+
 /* From a newer peer. */
 static void an_unknown_status_is_general(void **state)
 {
@@ -232,11 +283,23 @@ static void check_places(const uint8_t *bytes, size_t n, const struct rvcm_parse
 	}
 }
 
+static void check_key(const struct rvcm_parse *out)
+{
+	assert_int_equal(out->status == RVCM_STATUS_OK, out->n_rails != 0);
+	assert_in_range(out->n_rails, 0, RVCM_CONN_DEVS_MAX);
+	assert_in_range(out->access, 0, 3);
+	assert_true(out->base <= UINT64_MAX - out->length);
+	for (uint32_t i = 0; i < out->n_rails; i++)
+		assert_true(rvcm_le64_get(out->rails[i].address) <= UINT64_MAX - out->length);
+}
+
 static void check_promises(const uint8_t *bytes, size_t n, const struct rvcm_parse *out)
 {
-	assert_in_range(out->op, RVCM_MESSAGE_EAGER, RVCM_MESSAGE_WRITTEN);
+	assert_in_range(out->op, RVCM_MESSAGE_EAGER, RVCM_MESSAGE_KEY_LEFT);
 	assert_true((out->flags & ~3u) == 0);
-	if (out->op >= RVCM_MESSAGE_ASK)
+	if (out->op == RVCM_MESSAGE_KEY)
+		check_key(out);
+	if (out->op >= RVCM_MESSAGE_ASK && out->op <= RVCM_MESSAGE_WRITTEN)
 		assert_int_not_equal(out->length, 0);
 	if (out->op == RVCM_MESSAGE_ASK)
 		check_places(bytes, n, out);
@@ -287,6 +350,7 @@ int main(void)
 		cmocka_unit_test(fields_are_read),
 		cmocka_unit_test(fields_of_copies_are_read),
 		cmocka_unit_test(fields_of_what_is_written_are_read),
+		cmocka_unit_test(fields_of_keys_are_read),
 		cmocka_unit_test(an_unknown_status_is_general),
 		cmocka_unit_test(no_prefix_is_taken_for_the_whole),
 		cmocka_unit_test(mutations_keep_the_promises),

@@ -20,17 +20,21 @@
 #define RTS(len7, n_rails)   0, 0, 0, 0, 0, 0, 0, len7, n_rails, 0, 0, 0, 0, 0, 0, 0
 #define LE8(n)               n, 0, 0, 0, 0, 0, 0, 0
 #define PLACE(addr, n, rail) LE8(addr), LE8(n), 1, 2, 3, 4, rail, 0, 0, 0
-#define RAIL(addr7, rail)    0, 0, 0, 0, 0, 0, 0, addr7, 1, 2, 3, 4, rail, 0, 0, 0
+#define KEY(status, access, res, n_rails, base7, len7)                                             \
+	status, 0, 0, 0, access, res, n_rails, 0, 0, 0, 0, 0, 0, 0, 0, base7, 0, 0, 0, 0, 0, 0, 0, \
+		len7
+#define RAIL(addr7, rail) 0, 0, 0, 0, 0, 0, 0, addr7, 1, 2, 3, 4, rail, 0, 0, 0
 
 static const struct {
 	const char *why;
 	size_t n;
-	uint8_t bytes[176];
+	uint8_t bytes[184];
 } bad[] = {
 	{ "short message", 0, { 0 } },
 	{ "short message", 15, { HDR(1, 0, 0) } },
 	{ "unknown op", 16, { HDR(0, 0, 0) } },
-	{ "unknown op", 16, { HDR(9, 0, 0) } },
+	{ "unknown op", 16, { HDR(12, 0, 0) } },
+	{ "unknown op", 16, { HDR(16, 0, 0) } },
 	{ "unknown op", 16, { HDR(255, 0, 0) } },
 	{ "flags that the op does not have", 16, { HDR(1, 4, 0) } },
 	{ "flags that the op does not have", 16, { HDR(1, 0x80, 0) } },
@@ -70,12 +74,14 @@ static const struct {
 	{ "RTS: more payload than there is",
 	  49,
 	  { HDR(2, 0, 1), 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, RAIL(0, 0) } },
-	{ "RTS: rail out of range", 48, { HDR(2, 0, 1), RTS(0, 1), RAIL(0, 8) } },
-	{ "RTS: reserved bits of a rail are set",
+	{ "rail out of range", 48, { HDR(2, 0, 1), RTS(0, 1), RAIL(0, 8) } },
+	{ "reserved bits of a rail are set",
 	  48,
 	  { HDR(2, 0, 1), RTS(0, 1), 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 1, 0 } },
-	{ "RTS: address and length overflow", 48, { HDR(2, 0, 1), RTS(0x80, 1), RAIL(0x80, 0) } },
-	{ "RTS: address and length overflow",
+	{ "a rail's address and length overflow",
+	  48,
+	  { HDR(2, 0, 1), RTS(0x80, 1), RAIL(0x80, 0) } },
+	{ "a rail's address and length overflow",
 	  64,
 	  { HDR(2, 0, 1), RTS(0xff, 2), RAIL(0, 0), RAIL(0x01, 1) } },
 	{ "FIN: bad length", 16, { HDR(3, 0, 1) } },
@@ -116,6 +122,40 @@ static const struct {
 	{ "ASK for an operation that is not announced", 24, { HDR(6, 0, 1), 1 } },
 	{ "PIECE: empty", 16, { HDR(7, 0, 1) } },
 	{ "PIECE of what was not asked for, or not yet", 17, { HDR(7, 0, 1) } },
+	{ "KEY_GET: bad length", 16, { HDR(9, 0, 1) } },
+	{ "KEY_GET: bad length", 25, { HDR(9, 0, 1) } },
+	{ "operation id where there is none, or none where there is one", 24, { HDR(9, 0, 0) } },
+	{ "operation id where there is none, or none where there is one", 24, { HDR(11, 0, 1) } },
+	{ "short KEY", 39, { HDR(10, 0, 1), 6 } },
+	{ "KEY: reserved bits are set", 56, { HDR(10, 0, 1), KEY(0, 3, 1, 1, 0, 0), RAIL(0, 0) } },
+	{ "KEY: length does not fit its number of rails",
+	  40,
+	  { HDR(10, 0, 1), KEY(0, 3, 0, 1, 0, 0) } },
+	{ "KEY: length does not fit its number of rails",
+	  41,
+	  { HDR(10, 0, 1), KEY(52, 0, 0, 0, 0, 0) } },
+	{ "KEY: bad number of rails", 40, { HDR(10, 0, 1), KEY(0, 3, 0, 0, 0, 0) } },
+	{ "KEY: bad number of rails", 184, { HDR(10, 0, 1), KEY(0, 3, 0, 9, 0, 0) } },
+	{ "KEY: unknown rights", 56, { HDR(10, 0, 1), KEY(0, 4, 0, 1, 0, 0), RAIL(0, 0) } },
+	{ "KEY: base and length overflow",
+	  56,
+	  { HDR(10, 0, 1), KEY(0, 3, 0, 1, 0x80, 0x80), RAIL(0, 0) } },
+	{ "a rail's address and length overflow",
+	  56,
+	  { HDR(10, 0, 1), KEY(0, 3, 0, 1, 0, 0x80), RAIL(0x80, 0) } },
+	{ "rail out of range", 56, { HDR(10, 0, 1), KEY(0, 3, 0, 1, 0, 0), RAIL(0, 8) } },
+	{ "KEY: a reason why not, and memory",
+	  56,
+	  { HDR(10, 0, 1), KEY(52, 0, 0, 1, 0, 0), RAIL(0, 0) } },
+	{ "KEY: a reason why not, and memory", 40, { HDR(10, 0, 1), KEY(52, 0, 0, 0, 0, 1) } },
+	{ "KEY that was not asked for", 40, { HDR(10, 0, 1), KEY(52, 0, 0, 0, 0, 0) } },
+	{ "KEY_GONE of what is not held", 16, { HDR(14, 0, 1) } },
+	{ "KEY_LEFT of what is not gone", 16, { HDR(15, 0, 1) } },
+	{ "flags that the op does not have", 24, { HDR(11, 1, 0) } },
+	{ "WRITE_DATA: bad length", 23, { HDR(11, 0, 0) } },
+	{ "WRITE_DATA: bad length", 24, { HDR(11, 2, 0) } },
+	{ "WRITE_DATA: bad length", 33, { HDR(11, 2, 0) } },
+	{ "a message without a body has one", 17, { HDR(14, 0, 1) } },
 	{ "a message without a body has one", 17, { HDR(4, 0, 0) } },
 	{ "a message without a body has one", 17, { HDR(5, 0, 0) } },
 };

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "proto/proto_impl.h"
 #include "proto/put.h"
+#include "proto/rma.h"
 
 /* The longest control message, an announcement with CQ data. */
 _Static_assert(sizeof(struct rvcm_message_hdr) + RVCM_PUT_DATA_BYTES +
@@ -75,9 +76,11 @@ static void confirmed(void *ctx, struct rvcm_path *path, uint32_t mark)
 
 static void read_done(void *ctx, struct rvcm_path *path, void *cookie, enum rvcm_status status)
 {
+	struct rvcm_reader *reader = cookie;
+
 	(void)ctx;
 	(void)path;
-	rvcm_rndv_read_done(cookie, status);
+	reader->done(reader, status);
 }
 
 static void down(void *ctx, struct rvcm_path *path, const struct rvcm_conn_cause *cause)
@@ -158,6 +161,7 @@ static void init(struct rvcm_engine *engine, const struct rvcm_engine_attr *attr
 	engine->announced_max = RVCM_MESSAGE_ANNOUNCED_MAX;
 	engine->env.random(engine->env.ctx, &engine->seed, sizeof(engine->seed));
 	rvcm_store_init(&engine->store);
+	rvcm_hash_init(&engine->regions, rvcm_region_eq, engine->seed);
 }
 
 int rvcm_engine_open(const struct rvcm_engine_attr *attr, struct rvcm_engine **engine)
@@ -194,6 +198,7 @@ err_free:
 void rvcm_engine_close(struct rvcm_engine *engine)
 {
 	rvcm_carrier_close(engine->carrier);
+	rvcm_hash_fini(&engine->regions);
 	rvcm_mr_domain_close(engine->mr);
 	rvcm_store_fini(&engine->store);
 	rvcm_mem_free(engine);

@@ -17,6 +17,7 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 #include "proto/recv.h"
+#include "proto/rma.h"
 
 #define OPS_PER_CHUNK 64u
 
@@ -59,6 +60,8 @@ static void init(struct rvcm_ep *ep, const struct rvcm_ep_attr *attr, uint16_t s
 	rvcm_pool_init(&ep->recvs, sizeof(struct rvcm_recv), 0, OPS_PER_CHUNK, 0);
 	rvcm_pool_init(&ep->helds, sizeof(struct rvcm_held), 0, OPS_PER_CHUNK, 0);
 	rvcm_idmap_init(&ep->ids, RVCM_IDMAP_MAX);
+	rvcm_idmap_init(&ep->key_ids, RVCM_IDMAP_MAX);
+	rvcm_hash_init(&ep->keys, rvcm_key_eq, ep->engine->seed);
 	rvcm_hash_init(&ep->names, same_name, ep->engine->seed);
 	rvcm_list_init(&ep->peers);
 	rvcm_list_init(&ep->claimed);
@@ -123,7 +126,8 @@ static void drop_queued(struct rvcm_peer *peer)
 	rvcm_list_for_each_safe (pos, tmp, &peer->queued) {
 		struct rvcm_send *send = rvcm_container_of(pos, struct rvcm_send, node);
 
-		if (!(send->tx.flags & RVCM_EP_INJECT))
+		/* Of a write that has begun a device may have the memory: that leaves too. */
+		if (!(send->tx.flags & RVCM_EP_INJECT) && !send->given)
 			rvcm_send_free(send);
 	}
 }
@@ -230,6 +234,8 @@ void rvcm_ep_close(struct rvcm_ep *ep)
 	drop_posted(ep, &ep->match[1]);
 	rvcm_hash_fini(&ep->names);
 	rvcm_idmap_fini(&ep->ids);
+	rvcm_idmap_fini(&ep->key_ids);
+	rvcm_hash_fini(&ep->keys);
 	rvcm_pool_fini(&ep->helds);
 	rvcm_pool_fini(&ep->recvs);
 	rvcm_pool_fini(&ep->sends);

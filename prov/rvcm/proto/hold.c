@@ -23,8 +23,8 @@ static void budget_changed(struct rvcm_peer *peer)
 		peer->off_wanted = true;
 	else if (peer->held_bytes <= max / 2)
 		peer->off_wanted = false;
-	if (peer->off_wanted != peer->off_told && !peer->waiting)
-		rvcm_peer_flush(peer);
+	if (peer->off_wanted != peer->off_told)
+		rvcm_peer_go(peer);
 }
 
 static size_t cost(const struct rvcm_held *held)

@@ -19,6 +19,7 @@
 #include "proto/iov.h"
 #include "proto/proto_impl.h"
 #include "proto/put.h"
+#include "proto/rma.h"
 
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
@@ -83,7 +84,9 @@ int rvcm_lend(struct rvcm_send *send)
 void rvcm_lend_back(struct rvcm_send *send)
 {
 	send->tails--;
-	if (send->asked)
+	if (send->key)
+		rvcm_rma_back(send);
+	else if (send->asked)
 		rvcm_write_done(send);
 	else
 		rvcm_send_end(send, &ok);

@@ -13,6 +13,11 @@
  *                                              send it in PIECEs
  *   PIECE      hdr payload                     the next bytes of the payload, at least 1
  *   WRITTEN    hdr written                     the next bytes are in their places
+ *   KEY_GET    hdr key_get                     what is the memory of that key?
+ *   KEY        hdr key [rail...]               this, or why it is not told
+ *   KEY_GONE   hdr                             it is not used any more; op_id is the KEY_GET's
+ *   KEY_LEFT   hdr                             nor is it: the answer to that
+ *   WRITE_DATA hdr [data 8] write_data         the bytes of an RMA write are in their places
  */
 #ifndef RVCM_PROTO_MESSAGE_H
 #define RVCM_PROTO_MESSAGE_H
@@ -28,6 +33,11 @@ enum rvcm_message_op {
 	RVCM_MESSAGE_ASK = 6,
 	RVCM_MESSAGE_PIECE = 7,
 	RVCM_MESSAGE_WRITTEN = 8,
+	RVCM_MESSAGE_KEY_GET = 9,
+	RVCM_MESSAGE_KEY = 10,
+	RVCM_MESSAGE_WRITE_DATA = 11,
+	RVCM_MESSAGE_KEY_GONE = 14,
+	RVCM_MESSAGE_KEY_LEFT = 15,
 };
 
 enum rvcm_message_flag {
@@ -40,7 +50,8 @@ struct rvcm_message_hdr {
 	uint8_t flags;
 	uint8_t pad; /* EAGER: bytes before the payload that say nothing; else 0 */
 	uint8_t reserved;
-	uint8_t op_id[4]; /* RTS, FIN, ASK, PIECE, WRITTEN: the sender's operation; else 0 */
+	uint8_t op_id[4]; /* RTS, FIN, ASK, PIECE, WRITTEN: the sender's operation; KEY_GET, KEY,
+			     KEY_GONE, KEY_LEFT: the asker's number for the key; else 0 */
 	uint8_t tag[8];   /* 0 unless TAGGED */
 };
 
@@ -111,5 +122,34 @@ struct rvcm_message_written {
 };
 
 _Static_assert(sizeof(struct rvcm_message_written) == 8, "what has been written");
+
+struct rvcm_message_key_get {
+	uint8_t key[8]; /* the owner's: fi_mr_key(3) */
+};
+
+_Static_assert(sizeof(struct rvcm_message_key_get) == 8, "key that is asked for");
+
+enum rvcm_message_access {
+	RVCM_MESSAGE_READ = 1u << 0,  /* peers may read the memory */
+	RVCM_MESSAGE_WRITE = 1u << 1, /* and write to it */
+};
+
+/* Rails follow, on which it can be used; version 1 has one, unless status says why not. */
+struct rvcm_message_key {
+	uint8_t status[4]; /* enum rvcm_status; if it is not 0, the rest is */
+	uint8_t access;    /* enum rvcm_message_access */
+	uint8_t reserved;
+	uint8_t n_rails[2];
+	uint8_t base[8]; /* what an operation's address is that begins with its first byte */
+	uint8_t length[8];
+};
+
+_Static_assert(sizeof(struct rvcm_message_key) == 24, "memory of a key");
+
+struct rvcm_message_write_data {
+	uint8_t bytes[8]; /* of the write, until now; with CQ data: all */
+};
+
+_Static_assert(sizeof(struct rvcm_message_write_data) == 8, "what an RMA write has written");
 
 #endif

@@ -39,11 +39,11 @@ static const char *parse_eager(const uint8_t *body, size_t n, struct rvcm_parse 
 static const char *check_rail(const struct rvcm_message_rail *rail, uint64_t length)
 {
 	if (rvcm_le16_get(rail->rail) >= RVCM_CONN_DEVS_MAX)
-		return "RTS: rail out of range";
+		return "rail out of range";
 	if (rvcm_le16_get(rail->reserved) != 0)
-		return "RTS: reserved bits of a rail are set";
+		return "reserved bits of a rail are set";
 	if (length > UINT64_MAX - rvcm_le64_get(rail->address))
-		return "RTS: address and length overflow";
+		return "a rail's address and length overflow";
 	return NULL;
 }
 
@@ -141,6 +141,71 @@ static const char *parse_written(const uint8_t *body, size_t n, struct rvcm_pars
 	return out->length ? NULL : "WRITTEN: nothing";
 }
 
+static const char *parse_key_get(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	const struct rvcm_message_key_get *get = (const void *)body;
+
+	if (n != sizeof(*get))
+		return "KEY_GET: bad length";
+	out->key = rvcm_le64_get(get->key);
+	return NULL;
+}
+
+/* It is not told: then there is nothing but the reason. */
+static const char *check_refusal(const struct rvcm_parse *out)
+{
+	if (out->n_rails || out->access || out->base || out->length)
+		return "KEY: a reason why not, and memory";
+	return NULL;
+}
+
+static const char *check_key(const struct rvcm_parse *out)
+{
+	const char *why = NULL;
+
+	if (out->n_rails == 0 || out->n_rails > RVCM_CONN_DEVS_MAX)
+		return "KEY: bad number of rails";
+	if (out->access & ~((uint32_t)RVCM_MESSAGE_READ | (uint32_t)RVCM_MESSAGE_WRITE))
+		return "KEY: unknown rights";
+	if (out->length > UINT64_MAX - out->base)
+		return "KEY: base and length overflow";
+	for (uint32_t i = 0; i < out->n_rails && !why; i++)
+		why = check_rail(&out->rails[i], out->length);
+	return why;
+}
+
+static const char *parse_key(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	const struct rvcm_message_key *key = (const void *)body;
+	uint32_t status;
+
+	if (n < sizeof(*key))
+		return "short KEY";
+	status = rvcm_le32_get(key->status);
+	out->status = rvcm_status_known(status) ? (enum rvcm_status)status : RVCM_STATUS_GENERAL;
+	out->access = key->access;
+	out->base = rvcm_le64_get(key->base);
+	out->length = rvcm_le64_get(key->length);
+	out->n_rails = rvcm_le16_get(key->n_rails);
+	out->rails = (const void *)(key + 1);
+	if (key->reserved != 0)
+		return "KEY: reserved bits are set";
+	if (n != sizeof(*key) + out->n_rails * sizeof(*out->rails))
+		return "KEY: length does not fit its number of rails";
+	return out->status == RVCM_STATUS_OK ? check_key(out) : check_refusal(out);
+}
+
+static const char *parse_write_data(const uint8_t *body, size_t n, struct rvcm_parse *out)
+{
+	const struct rvcm_message_write_data *write;
+
+	if (!take_data(&body, &n, out) || n != sizeof(*write))
+		return "WRITE_DATA: bad length";
+	write = (const void *)body;
+	out->length = rvcm_le64_get(write->bytes);
+	return NULL;
+}
+
 static const char *parse_piece(const uint8_t *body, size_t n, struct rvcm_parse *out)
 {
 	out->payload = body;
@@ -166,6 +231,11 @@ static const struct op_rules rules[] = {
 	[RVCM_MESSAGE_ASK] = { 0, true, 0, parse_ask },
 	[RVCM_MESSAGE_PIECE] = { 0, true, 0, parse_piece },
 	[RVCM_MESSAGE_WRITTEN] = { 0, true, 0, parse_written },
+	[RVCM_MESSAGE_KEY_GET] = { 0, true, 0, parse_key_get },
+	[RVCM_MESSAGE_KEY] = { 0, true, 0, parse_key },
+	[RVCM_MESSAGE_WRITE_DATA] = { RVCM_MESSAGE_CQ_DATA, false, 0, parse_write_data },
+	[RVCM_MESSAGE_KEY_GONE] = { 0, true, 0, parse_empty },
+	[RVCM_MESSAGE_KEY_LEFT] = { 0, true, 0, parse_empty },
 };
 
 const char *rvcm_parse_message(const uint8_t *bytes, size_t n, struct rvcm_parse *out)

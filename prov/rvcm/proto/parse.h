@@ -19,20 +19,24 @@ struct rvcm_parse {
 	enum rvcm_message_op op;
 	uint32_t flags; /* enum rvcm_message_flag */
 	uint32_t pad;
-	uint32_t op_id; /* RTS, FIN, ASK, PIECE, WRITTEN: not 0 */
-	uint32_t n_rails;
+	uint32_t op_id; /* RTS, FIN, ASK, PIECE, WRITTEN, KEY_GET, KEY, KEY_GONE, KEY_LEFT: not 0 */
+	uint32_t n_rails;  /* KEY: not 0 if status is OK, else 0 */
 	uint32_t n_places; /* of ASK; their bytes add up to no more than length */
 	uint64_t tag;
 	uint64_t data;   /* the application's CQ data */
 	uint64_t length; /* EAGER, RTS, PIECE: of the payload; every rail's address + length fits;
 			  * ASK: bytes that are asked for; WRITTEN: that are there; PIECE, ASK,
-			  * WRITTEN: not 0 */
+			  * WRITTEN: not 0. KEY: of the memory; base + length and every rail's
+			  * address + length fit; WRITE_DATA: that are there */
 	const uint8_t *payload; /* EAGER, PIECE, RTS */
 	size_t early;           /* RTS: bytes of payload, no more than length; with rails: 0 */
 	bool writes;            /* RTS */
 	const struct rvcm_message_rail *rails;
 	const struct rvcm_message_place *places;
-	enum rvcm_status status; /* FIN; GENERAL for a number not known here */
+	enum rvcm_status status; /* FIN, KEY; GENERAL for a number not known here */
+	uint64_t key;            /* KEY_GET */
+	uint64_t base;           /* KEY */
+	uint32_t access;         /* KEY: enum rvcm_message_access */
 };
 
 /*

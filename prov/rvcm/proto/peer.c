@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "proto/proto_impl.h"
 #include "proto/put.h"
+#include "proto/rma.h"
 
 struct rvcm_peer *rvcm_peer_find(struct rvcm_ep *ep, const struct rvcm_addr *name)
 {
@@ -38,6 +39,11 @@ int rvcm_peer_get(struct rvcm_ep *ep, const struct rvcm_addr *name, struct rvcm_
 		rvcm_list_init(&p->filling);
 		rvcm_list_init(&p->fins);
 		rvcm_list_init(&p->held);
+		rvcm_list_init(&p->grants);
+		rvcm_list_init(&p->gone);
+		rvcm_list_init(&p->parting);
+		rvcm_list_init(&p->keys);
+		rvcm_list_init(&p->leaving);
 		rvcm_hash_insert(&ep->names, &p->by_name, rvcm_addr_hash(name, ep->engine->seed));
 		rvcm_list_add_tail(&ep->peers, &p->node);
 	}
@@ -148,8 +154,11 @@ void rvcm_peer_flush(struct rvcm_peer *peer)
 {
 	if (!peer->path)
 		return;
+	peer->keyless = false;
+	/* What leaves the queue may leave a key. */
 	peer->waiting = !flush_fins(peer) || !flush_asks(peer) || !flush_budget(peer) ||
-			!flush_queued(peer);
+			!rvcm_region_flush(peer) || !rvcm_key_flush(peer) || !flush_queued(peer) ||
+			!rvcm_key_flush(peer);
 }
 
 /* -- the end ------------------------------------------------------------------------------ */
@@ -269,6 +278,8 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	end_placing(peer, &why);
 	end_fetching(peer, &why);
 	end_fins(peer);
+	rvcm_key_forget(peer);
+	rvcm_region_forget(peer);
 	drop_announcements(peer);
 	rvcm_peek_down(peer, cause->status);
 	if (peer->source == RVCM_EP_SOURCE_NONE)
@@ -291,6 +302,8 @@ void rvcm_peer_free(struct rvcm_peer *peer)
 	end_placing(peer, &why);
 	end_fetching(peer, &why);
 	end_fins(peer);
+	rvcm_key_forget(peer);
+	rvcm_region_forget(peer);
 	rvcm_list_for_each_safe (pos, tmp, &peer->held) {
 		struct rvcm_held *held = rvcm_container_of(pos, struct rvcm_held, of_peer);
 

@@ -84,8 +84,7 @@ const char *rvcm_pieces_asked(struct rvcm_peer *peer, const struct rvcm_parse *m
 	send->asked = (size_t)msg->length;
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(&peer->asked, &send->node);
-	if (!peer->waiting)
-		rvcm_peer_flush(peer);
+	rvcm_peer_go(peer);
 	return NULL;
 }
 
@@ -149,8 +148,7 @@ int rvcm_pieces_ask(struct rvcm_recv *recv, int err)
 	recv->fins = true;
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->asking, &recv->node);
-	if (!peer->waiting)
-		rvcm_peer_flush(peer);
+	rvcm_peer_go(peer);
 	return 0;
 }
 

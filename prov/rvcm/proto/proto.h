@@ -31,6 +31,7 @@
 struct rvcm_engine;
 struct rvcm_ep;
 struct rvcm_peer;
+struct rvcm_region;
 
 struct rvcm_engine_attr {
 	struct rvcm_carrier_attr carrier; /* sink and sink_ctx are the engine's to fill */
@@ -68,6 +69,9 @@ enum rvcm_ep_flag {
 	RVCM_EP_DELIVERED = 1u << 6,  /* tx: over only when the peer has accepted it */
 	RVCM_EP_MULTI = 1u << 7,      /* rx, completion: a buffer for many messages; not TAGGED */
 	RVCM_EP_RELEASED = 1u << 8,   /* completion: with MULTI, the buffer's last */
+	RVCM_EP_RMA = 1u << 9,        /* rvcm_rma_post's, completion of such; else of a message */
+	RVCM_EP_READ = 1u << 10,      /* with RMA: reads, else writes */
+	RVCM_EP_REMOTE = 1u << 11,    /* completion, with RMA and MULTI: what a peer has written */
 };
 
 /* A completion, exactly one per operation that asked for it or failed. */
@@ -79,7 +83,8 @@ struct rvcm_ep_comp {
 	uint64_t data;
 	uint64_t source; /* receives: as sink->source said, RVCM_EP_SOURCE_NONE if unknown */
 	const struct rvcm_addr *name; /* receives that matched: whose message it is */
-	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND, MULTI, RELEASED */
+	uint32_t flags; /* enum rvcm_ep_flag: TAGGED, CQ_DATA, SEND, MULTI, RELEASED, RMA, READ,
+			   REMOTE */
 	enum rvcm_status status;
 	int err;             /* positive errno from below for status, 0 = rvcm_status_errno's */
 	uint32_t vendor_err; /* the device's own code for status: rvcm_dev_wc, 0 = none */
@@ -90,16 +95,16 @@ struct rvcm_ep_comp {
 struct rvcm_ep_tx;
 
 struct rvcm_ep_sink {
-	/* A receive, or a send that failed. */
+	/* A receive, a send that failed, or RMA. */
 	void (*complete)(void *ctx, const struct rvcm_ep_comp *comp);
 	/* A send that went well: op_context and flags of tx are still known, no memory is. */
 	void (*sent)(void *ctx, const struct rvcm_ep_tx *tx);
 	/* The application's address for that name, or RVCM_EP_SOURCE_NONE. */
 	uint64_t (*source)(void *ctx, const struct rvcm_addr *name);
 	/*
-	 * For MULTI receives, one of which completes any number of times: make sure that one more
-	 * completion can be taken, and give that back unused. Each completion with MULTI uses one
-	 * up. 0, or -EAGAIN: not now.
+	 * For MULTI receives, one of which completes any number of times, and for what peers write:
+	 * make sure that one more completion can be taken, and give that back unused. Each
+	 * completion with MULTI uses one up. 0, or -EAGAIN: not now.
 	 */
 	int (*reserve)(void *ctx);
 	void (*unreserve)(void *ctx);
@@ -130,6 +135,11 @@ struct rvcm_ep_stats {
 	uint64_t rx_placed; /* eager ones that were not copied */
 	uint64_t rx_unexpected;
 	uint64_t self_msgs;
+	uint64_t rma_writes; /* through; to ourselves too, likewise */
+	uint64_t rma_reads;
+	uint64_t rma_bytes; /* of both */
+	uint64_t rma_data;  /* writes of peers that came with CQ data */
+	uint64_t rma_keys;  /* of peers' memory that were told to us */
 	uint64_t tx_errors;
 	uint64_t rx_errors;
 	uint64_t malformed;
@@ -179,6 +189,48 @@ struct rvcm_ep_tx {
 /* Send. -EAGAIN: tx_max are in flight, or no memory just now: progress and try again. -EMSGSIZE:
  * inject too long. */
 int rvcm_ep_send(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx);
+
+/* -- RMA ----------------------------------------------------------------------------------- */
+
+enum rvcm_region_access {
+	RVCM_REGION_READ = 1u << 0,  /* peers may read it */
+	RVCM_REGION_WRITE = 1u << 1, /* and write to it */
+};
+
+struct rvcm_region_attr {
+	uint64_t key;  /* of no other open region of the engine */
+	uint64_t base; /* what an operation's addr is for its first byte */
+	void *addr;
+	size_t length;
+	uint32_t access;
+};
+
+/* Let peers use memory. -EEXIST: the key is taken; -EINVAL: base and length overflow; -ENOMEM. */
+int rvcm_region_open(struct rvcm_engine *engine, const struct rvcm_region_attr *attr,
+		     struct rvcm_region **region);
+/*
+ * And not any more: what begins after they have heard of it fails. What has begun may still read or
+ * write the memory (fi_mr(3): it is the application's to see to it that nothing does), and the
+ * memory may stay registered until then.
+ */
+void rvcm_region_close(struct rvcm_region *region);
+
+/* tx.flags has RMA, and READ for a read; tx.tag is 0. */
+struct rvcm_ep_rma {
+	struct rvcm_ep_tx tx;
+	uint64_t addr; /* in the region, which begins with its base */
+	uint64_t key;
+};
+
+/*
+ * Write tx's memory to the peer's, or read it from there. It completes when that is done there. In
+ * the order of what is sent to the peer, as far as it begins. CQ_DATA: the peer's endpoint reports
+ * the data when all is there. Errors as rvcm_ep_send; what is wrong with key, addr or length is the
+ * completion's: KEY_REJECTED, REMOTE_ACCESS.
+ */
+int rvcm_rma_post(struct rvcm_ep *ep, const struct rvcm_ep_rma *rma);
+
+/* -- receives ------------------------------------------------------------------------------ */
 
 struct rvcm_ep_rx {
 	uint64_t source; /* RVCM_EP_SOURCE_NONE = any */

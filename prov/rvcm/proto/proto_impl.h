@@ -9,14 +9,17 @@
  *   recv     a receive, from its posting to its completion, or to its FIN if it was a rendezvous;
  *            also a buffer for many messages, and a share of one: see multi.c
  *   held     a message that no receive has matched
+ *   region   memory that peers may use, the engine's; key: what we know of a peer's; see region.c
  *
  * Where an operation is, is which list its node is on:
  *
- *   send   peer.queued     waits for credit; nothing of it has left
+ *   send   peer.queued     waits for credit; nothing of it has left; or RMA that waits for its
+ *                          key, or has been written in part
  *          peer.announced  its RTS has left; its FIN is awaited; it has an id
  *          peer.asked      the same, but it is written, or goes in copies, and not all has left
  *          peer.lent       has been given to conn, which sends from its memory, or writes
  *          peer.delivering it has left; that the peer has accepted it is awaited
+ *                          (lent is RMA too that reads, or waits for its memory alone)
  *          (none)          to ourselves, waiting for its receive; a held message points at it
  *   recv   (match)         posted
  *          peer.placing    matched the beginning of an eager message; its rest is coming
@@ -46,6 +49,8 @@
 
 _Static_assert(RVCM_EP_SOURCE_NONE == RVCM_MATCH_SOURCE_ANY, "a receive's any is the same");
 
+struct rvcm_key; /* rma.h */
+
 struct rvcm_engine {
 	struct rvcm_carrier *carrier;
 	struct rvcm_mr_domain *mr;
@@ -65,6 +70,8 @@ struct rvcm_engine {
 	struct rvcm_ep *eps[RVCM_CONN_SLOTS_MAX]; /* by slot */
 	struct rvcm_conn_cause deaf;              /* deaf.c: status OK = it is not */
 	uint16_t next_slot;                       /* to be tried first */
+	struct rvcm_hash regions;                 /* open ones, by key */
+	uint32_t n_regions; /* these, and closed ones that a peer may still be using */
 };
 
 struct rvcm_ep {
@@ -93,6 +100,8 @@ struct rvcm_ep {
 	struct rvcm_pool recvs;
 	struct rvcm_pool helds;
 	struct rvcm_idmap ids; /* announced sends */
+	struct rvcm_idmap key_ids;
+	struct rvcm_hash keys; /* of peers' memory, by peer and key */
 	struct rvcm_hash names;
 	struct rvcm_list peers;
 	struct rvcm_list claimed; /* held messages out of the matcher, by held.of_peer */
@@ -108,7 +117,8 @@ struct rvcm_peer {
 	struct rvcm_path *path; /* NULL until first used; always for ourselves */
 	bool self;
 	bool was_down;
-	bool waiting;    /* something is queued until sink->ready */
+	bool waiting;    /* something is queued until sink->ready, */
+	bool keyless;    /* or only until a KEY comes */
 	bool eager_off;  /* it told us so */
 	bool off_wanted; /* we hold too much of it */
 	bool off_told;   /* and it has been told, before off_mark */
@@ -131,6 +141,19 @@ struct rvcm_peer {
 	uint32_t exposures;    /* operations whose memory it may read, or write */
 	size_t held_bytes;     /* counting each one's own size */
 	uint32_t held_rts;     /* announcements, claimed ones too */
+
+	/* region.c: what it asks for, and has been told */
+	uint32_t key_id; /* its number for key_asked, which is to be answered; 0 = nothing is */
+	uint64_t key_asked;
+	uint32_t n_grants;
+	struct rvcm_list grants, gone, parting;
+	/* key.c */
+	struct rvcm_list keys, leaving;
+};
+
+/* Who gave the cookie of a read, and is told of its end. */
+struct rvcm_reader {
+	void (*done)(struct rvcm_reader *reader, enum rvcm_status status);
 };
 
 struct rvcm_send {
@@ -154,6 +177,16 @@ struct rvcm_send {
 	size_t place_given; /* and the bytes of it that are given */
 	struct rvcm_message_place places[RVCM_MESSAGE_PLACES_MAX];
 	uint32_t mark; /* delivering: see rvcm_path_confirm */
+
+	/* rma.c */
+	struct rvcm_key *key; /* NULL: it is a message */
+	uint64_t raddr;       /* as the application says it */
+	bool begun;           /* allowed, and mrs are made */
+	bool confirmed;       /* only tails are awaited */
+	uint32_t reads;       /* in flight */
+	enum rvcm_status status;
+	struct rvcm_reader reader;
+	struct rvcm_mr *mrs[RVCM_EP_IOV_MAX];
 };
 
 /* In rvcm_recv.flags: takes a message that nobody wants, and reports nothing. */
@@ -182,6 +215,7 @@ struct rvcm_recv {
 	uint64_t length;
 
 	/* Rendezvous. */
+	struct rvcm_reader reader;
 	uint32_t op_id; /* the peer's */
 	uint32_t reads; /* in flight */
 	size_t placed;  /* bytes that have come, from the first on */
@@ -302,6 +336,13 @@ void rvcm_peer_flush(struct rvcm_peer *peer);
 void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause);
 /* Free it and everything of it, without a word. No device uses its memory any more. */
 void rvcm_peer_free(struct rvcm_peer *peer);
+
+/* The same, of what does not wait in the queue. */
+static inline void rvcm_peer_go(struct rvcm_peer *peer)
+{
+	if (!peer->waiting || peer->keyless)
+		rvcm_peer_flush(peer);
+}
 
 /* -- send.c -- */
 
@@ -427,7 +468,6 @@ void rvcm_rndv_fetch(struct rvcm_recv *recv, const struct rvcm_rts *rts);
 int rvcm_rndv_register(struct rvcm_recv *recv, uint32_t access);
 /* Nothing of recv is in flight: it has ended one way or the other, and is over with its FIN. */
 void rvcm_rndv_finish(struct rvcm_recv *recv);
-void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status);
 /* Send recv's FIN and end it. False: no credit. */
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv);
 /* Report and free recv, which is on fins. */

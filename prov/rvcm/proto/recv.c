@@ -11,6 +11,7 @@
 #include "proto/proto_impl.h"
 #include "proto/put.h"
 #include "proto/recv.h"
+#include "proto/rma.h"
 
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
@@ -269,10 +270,19 @@ static const char *eager_on(struct rvcm_peer *peer, const struct rvcm_parse *msg
 }
 
 static const char *(*const handlers[])(struct rvcm_peer *, const struct rvcm_parse *) = {
-	[RVCM_MESSAGE_EAGER] = arrived,          [RVCM_MESSAGE_RTS] = arrived,
-	[RVCM_MESSAGE_FIN] = rvcm_rndv_fin,      [RVCM_MESSAGE_EAGER_OFF] = eager_off,
-	[RVCM_MESSAGE_EAGER_ON] = eager_on,      [RVCM_MESSAGE_ASK] = rvcm_pieces_asked,
-	[RVCM_MESSAGE_PIECE] = rvcm_pieces_take, [RVCM_MESSAGE_WRITTEN] = rvcm_write_take,
+	[RVCM_MESSAGE_EAGER] = arrived,
+	[RVCM_MESSAGE_RTS] = arrived,
+	[RVCM_MESSAGE_FIN] = rvcm_rndv_fin,
+	[RVCM_MESSAGE_EAGER_OFF] = eager_off,
+	[RVCM_MESSAGE_EAGER_ON] = eager_on,
+	[RVCM_MESSAGE_ASK] = rvcm_pieces_asked,
+	[RVCM_MESSAGE_PIECE] = rvcm_pieces_take,
+	[RVCM_MESSAGE_WRITTEN] = rvcm_write_take,
+	[RVCM_MESSAGE_KEY_GET] = rvcm_region_asked,
+	[RVCM_MESSAGE_KEY] = rvcm_key_told,
+	[RVCM_MESSAGE_KEY_GONE] = rvcm_key_gone,
+	[RVCM_MESSAGE_KEY_LEFT] = rvcm_region_left,
+	[RVCM_MESSAGE_WRITE_DATA] = rvcm_rma_written,
 };
 
 static void refuse(struct rvcm_peer *peer, const char *why)

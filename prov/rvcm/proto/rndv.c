@@ -227,8 +227,7 @@ void rvcm_rndv_finish(struct rvcm_recv *recv)
 	rvcm_rndv_release(recv);
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->fins, &recv->node);
-	if (!peer->waiting)
-		rvcm_peer_flush(peer);
+	rvcm_peer_go(peer);
 }
 
 void rvcm_rndv_advance(struct rvcm_recv *recv)
@@ -294,7 +293,7 @@ static int read_piece(struct rvcm_recv *recv, uint32_t i, size_t offset, size_t 
 		.bytes = bytes,
 		.raddr = raddr,
 		.rkey = rkey,
-		.cookie = recv,
+		.cookie = &recv->reader,
 	};
 	int rc = rvcm_mr_dev(recv->mrs[i], peer->path->read_dev, &read.mr);
 
@@ -353,12 +352,35 @@ static void place_early(struct rvcm_recv *recv, const struct rvcm_rts *rts)
 	rvcm_iov_scatter(recv->iov, recv->n_iov, 0, rts->payload, recv->placed);
 }
 
+/*
+ * A read that fails because its link does is not the end yet: down follows and knows why. What the
+ * link survived (the peer's memory cannot be read, or another piece could not be asked for) ends
+ * the receive here.
+ */
+static void read_done(struct rvcm_reader *reader, enum rvcm_status status)
+{
+	struct rvcm_recv *recv = rvcm_container_of(reader, struct rvcm_recv, reader);
+	const struct rvcm_path *path = recv->peer->path;
+	bool link_failed;
+
+	assert(recv->reads > 0);
+	recv->reads--;
+	if (recv->status == RVCM_STATUS_OK || status == RVCM_STATUS_FLUSHED)
+		recv->status = status;
+	/* Where nothing is sent the path is never up. But a link that fails fails reads. */
+	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path ||
+		      (status != RVCM_STATUS_OK && !path->up);
+	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
+		rvcm_rndv_advance(recv);
+}
+
 void rvcm_rndv_fetch(struct rvcm_recv *recv, const struct rvcm_rts *rts)
 {
 	bool begun;
 	int rc = 0;
 
 	recv->op_id = rts->op_id;
+	recv->reader.done = read_done;
 	recv->reads = 0;
 	recv->status = RVCM_STATUS_OK;
 	recv->err = 0;
@@ -376,27 +398,6 @@ void rvcm_rndv_fetch(struct rvcm_recv *recv, const struct rvcm_rts *rts)
 	}
 	if (!begun && recv->status != RVCM_STATUS_FLUSHED)
 		rvcm_rndv_finish(recv);
-}
-
-/*
- * A read that fails because its link does is not the end yet: down follows and knows why. What the
- * link survived (the peer's memory cannot be read, or another piece could not be asked for) ends
- * the receive here.
- */
-void rvcm_rndv_read_done(struct rvcm_recv *recv, enum rvcm_status status)
-{
-	const struct rvcm_path *path = recv->peer->path;
-	bool link_failed;
-
-	assert(recv->reads > 0);
-	recv->reads--;
-	if (recv->status == RVCM_STATUS_OK || status == RVCM_STATUS_FLUSHED)
-		recv->status = status;
-	/* Where nothing is sent the path is never up. But a link that fails fails reads. */
-	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path ||
-		      (status != RVCM_STATUS_OK && !path->up);
-	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
-		rvcm_rndv_advance(recv);
 }
 
 bool rvcm_rndv_send_fin(struct rvcm_recv *recv)

@@ -12,6 +12,7 @@
 #include "proto/iov.h"
 #include "proto/proto_impl.h"
 #include "proto/put.h"
+#include "proto/rma.h"
 
 /*
  * Announced sends may pile up while two processes each send without receiving; only memory and ids
@@ -21,6 +22,8 @@
 
 /* When no more are taken, those that are queued (tx_max, which is as large at most) still go. */
 _Static_assert(2 * PARTED_MAX <= RVCM_MESSAGE_ANNOUNCED_MAX, "a receiver bears what we announce");
+
+#define RMA_FLAGS ((uint32_t)RVCM_EP_RMA | (uint32_t)RVCM_EP_READ)
 
 static const struct rvcm_why ok = { .status = RVCM_STATUS_OK };
 
@@ -100,7 +103,7 @@ void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const str
 {
 	struct rvcm_ep_comp comp = {
 		.op_context = tx->op_context,
-		.flags = (tx->flags & RVCM_PUT_FLAGS) | RVCM_EP_SEND,
+		.flags = (tx->flags & (RVCM_PUT_FLAGS | RMA_FLAGS)) | RVCM_EP_SEND,
 		.status = why->status,
 		.err = why->err,
 		.vendor_err = why->vendor_err,
@@ -110,11 +113,14 @@ void rvcm_send_report(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, const str
 		.text = why->text,
 	};
 
-	if (why->status == RVCM_STATUS_OK) {
+	if (why->status == RVCM_STATUS_OK && !(tx->flags & RVCM_EP_RMA)) {
 		report_sent(ep, tx);
 		return;
 	}
-	rvcm_stat_inc(&ep->stats.tx_errors);
+	if (why->status != RVCM_STATUS_OK)
+		rvcm_stat_inc(&ep->stats.tx_errors);
+	else if (!(tx->flags & RVCM_EP_COMPLETION))
+		return;
 	if (!ep->closing)
 		ep->sink->complete(ep->sink_ctx, &comp);
 }
@@ -154,6 +160,12 @@ struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx,
 	send->n_places = 0;
 	send->place = 0;
 	send->place_given = 0;
+	send->key = NULL;
+	send->begun = false;
+	send->confirmed = false;
+	send->reads = 0;
+	send->status = RVCM_STATUS_OK;
+	memset(send->mrs, 0, sizeof(send->mrs));
 	return send;
 }
 
@@ -193,6 +205,8 @@ void rvcm_send_free(struct rvcm_send *send)
 
 	rvcm_rndv_untell(send);
 	rvcm_list_del(&send->node);
+	if (send->key)
+		rvcm_rma_release(send);
 	rvcm_mr_put(send->mr);
 	rvcm_store_put(&ep->engine->store, send->copy, send->length);
 	if (send->id)
@@ -275,8 +289,11 @@ void rvcm_send_deliver(struct rvcm_send *send)
 bool rvcm_send_next(struct rvcm_peer *peer)
 {
 	struct rvcm_send *send = rvcm_container_of(peer->queued.next, struct rvcm_send, node);
-	enum rvcm_choose how = choose(&send->tx, send->length);
+	enum rvcm_choose how;
 
+	if (send->key)
+		return rvcm_rma_next(send);
+	how = choose(&send->tx, send->length);
 	if (how != RVCM_CHOOSE_EAGER)
 		return announce(send, how == RVCM_CHOOSE_RNDV_COPY);
 	if (may_lend(&send->tx, send->length))
@@ -299,8 +316,13 @@ void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark)
 
 		if ((int32_t)(mark - send->mark) < 0)
 			break;
-		rvcm_send_end(send, &ok);
+		if (send->key)
+			rvcm_rma_confirmed(send);
+		else
+			rvcm_send_end(send, &ok);
 	}
+	if (!rvcm_list_empty(&peer->leaving))
+		rvcm_peer_go(peer);
 }
 
 int rvcm_send_queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)

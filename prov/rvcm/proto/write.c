@@ -177,8 +177,7 @@ int rvcm_write_ask(struct rvcm_recv *recv, const struct rvcm_message_rail *rail)
 		return 0;
 	rvcm_list_del(&recv->node);
 	rvcm_list_add_tail(&peer->asking, &recv->node);
-	if (!peer->waiting)
-		rvcm_peer_flush(peer);
+	rvcm_peer_go(peer);
 	return 0;
 }
 
