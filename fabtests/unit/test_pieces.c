@@ -309,29 +309,9 @@ static void try_cut(uint32_t n, uint32_t access)
 {
 	struct tape tape;
 	struct world *w = open_world(&tape, access);
-	char out[BYTES], in[BYTES];
 
-	world_fill(out, BYTES, 3);
 	w->net.credit = 1;
-	assert_int_equal(world_recv(w, 1, in, BYTES, WORLD_SOURCE(0), 1, 0, CTX(1)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	assert_true(tape_until(&tape, w, n));
-	fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
-	world_run(w);
-	if (n == 2 + PIECES + 1)
-		world_expect(w, 1, CTX(1), OK, BYTES);
-	else
-		world_expect(w, 1, CTX(1), RVCM_STATUS_CONNECTION_LOST, 0);
-	world_expect(w, 0, CTX(2), RVCM_STATUS_CONNECTION_LOST, 0);
-	world_none(w, 0);
-	world_none(w, 1);
-	assert_int_equal(w->net.n_mrs, 0);
-	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(1)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	world_run(w);
-	world_expect(w, 1, CTX(1), OK, BYTES);
-	world_expect(w, 0, CTX(2), OK, 0);
-	world_check(in, BYTES, 3);
+	tape_cut(&tape, w, n, BYTES, n == 2 + PIECES + 1);
 	world_close(w);
 }
 

@@ -33,24 +33,15 @@ static struct world *open_world(struct tape *tape)
 	return w;
 }
 
-static void begin(struct world *w, char *out, char *in, size_t room)
-{
-	world_fill(out, BYTES, 1);
-	memset(in, '.', room + 1);
-	assert_int_equal(world_recv(w, 1, in, room, ANY, 4, 0, CTX(2)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 4, 0, CTX(1)), 0);
-}
-
 static void pass(struct world *w, const struct tape *tape, const char *ops)
 {
-	char out[BYTES], in[BYTES + 1];
+	char out[BYTES], in[BYTES];
 
-	begin(w, out, in, BYTES);
+	tape_begin(w, out, in, BYTES);
 	world_run(w);
-	world_expect(w, 1, CTX(2), OK, BYTES);
-	world_expect(w, 0, CTX(1), OK, 0);
+	world_expect(w, 1, TAPE_IN, OK, BYTES);
+	world_expect(w, 0, TAPE_OUT, OK, 0);
 	world_check(in, BYTES, 1);
-	assert_int_equal(in[BYTES], '.');
 	assert_string_equal(tape->ops, ops);
 	assert_int_equal(w->net.n_mrs, 0);
 	assert_false(world_conn(w, 0, 1)->exposed);
@@ -92,16 +83,16 @@ static void each_half_has_its_pieces(void **state)
 		{ in, 200 }, { in + 200, 3000 }, { NULL, 0 }, { in + 3200, 1800 }
 	};
 	struct rvcm_ep_rx rx = {
-		.source = ANY, .iov = to, .n_iov = 4, .flags = TAGGED | DONE, .op_context = CTX(2)
+		.source = ANY, .iov = to, .n_iov = 4, .flags = TAGGED | DONE, .op_context = TAPE_IN
 	};
 
 	(void)state;
 	world_fill(out, sizeof(out), 1);
 	assert_int_equal(rvcm_ep_recv(w->nodes[1].ep, &rx), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 0, 0, CTX(1)), 0);
+	assert_int_equal(world_send(w, 0, 1, out, BYTES, 0, 0, TAPE_OUT), 0);
 	world_run(w);
-	world_expect(w, 1, CTX(2), OK, BYTES);
-	world_expect(w, 0, CTX(1), OK, 0);
+	world_expect(w, 1, TAPE_IN, OK, BYTES);
+	world_expect(w, 0, TAPE_OUT, OK, 0);
 	world_check(in, BYTES, 1);
 	assert_string_equal(tape.ops, "RAWWWF");
 	assert_int_equal(w->net.read_bytes, BYTES - HALF);
@@ -134,11 +125,11 @@ static void a_short_rest_is_written(void **state)
 		struct world *w = open_world(&tape);
 
 		world_fill(out, sizeof(out), 1);
-		assert_int_equal(world_recv(w, 1, in, rows[i].room, ANY, 4, 0, CTX(2)), 0);
-		assert_int_equal(world_send(w, 0, 1, out, rows[i].bytes, 4, 0, CTX(1)), 0);
+		assert_int_equal(world_recv(w, 1, in, rows[i].room, ANY, 4, 0, TAPE_IN), 0);
+		assert_int_equal(world_send(w, 0, 1, out, rows[i].bytes, 4, 0, TAPE_OUT), 0);
 		world_run(w);
-		world_expect(w, 1, CTX(2), rows[i].status, rows[i].room);
-		world_expect(w, 0, CTX(1), OK, 0);
+		world_expect(w, 1, TAPE_IN, rows[i].status, rows[i].room);
+		world_expect(w, 0, TAPE_OUT, OK, 0);
 		world_check(in, rows[i].room, 1);
 		assert_string_equal(tape.ops, rows[i].ops);
 		assert_int_equal(w->net.n_mrs, 0);
@@ -172,7 +163,7 @@ static void what_cannot_be_told_goes_in_copies(void **state)
 	char out[BYTES], in[BYTES];
 	struct rvcm_ep_iov to[2] = { { in, 200 }, { in + 200, 4800 } };
 	struct rvcm_ep_rx rx = {
-		.source = ANY, .iov = to, .n_iov = 2, .flags = TAGGED | DONE, .op_context = CTX(2)
+		.source = ANY, .iov = to, .n_iov = 2, .flags = TAGGED | DONE, .op_context = TAPE_IN
 	};
 
 	(void)state;
@@ -180,14 +171,14 @@ static void what_cannot_be_told_goes_in_copies(void **state)
 	w->net.hold_reads = true;
 	world_fill(out, sizeof(out), 1);
 	assert_int_equal(rvcm_ep_recv(w->nodes[1].ep, &rx), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 0, 0, CTX(1)), 0);
+	assert_int_equal(world_send(w, 0, 1, out, BYTES, 0, 0, TAPE_OUT), 0);
 	world_run(w);
 	assert_int_equal(tape.bytes[RVCM_MESSAGE_ASK], 24);
 	assert_int_equal(w->net.n_mrs, 3);
 	w->net.hold_reads = false;
 	world_run(w);
-	world_expect(w, 1, CTX(2), OK, BYTES);
-	world_expect(w, 0, CTX(1), OK, 0);
+	world_expect(w, 1, TAPE_IN, OK, BYTES);
+	world_expect(w, 0, TAPE_OUT, OK, 0);
 	world_check(in, BYTES, 1);
 	assert_int_equal(w->net.n_mrs, 0);
 	world_close(w);
@@ -213,7 +204,7 @@ static void half_a_read_is_an_error(void **state)
 	char out[BYTES], in[BYTES];
 	struct rvcm_ep_iov to[2] = { { in, 4000 }, { in + 4000, 1000 } };
 	struct rvcm_ep_rx rx = {
-		.source = ANY, .iov = to, .n_iov = 2, .flags = TAGGED | DONE, .op_context = CTX(2)
+		.source = ANY, .iov = to, .n_iov = 2, .flags = TAGGED | DONE, .op_context = TAPE_IN
 	};
 
 	(void)state;
@@ -221,10 +212,10 @@ static void half_a_read_is_an_error(void **state)
 	w->net.fail_post = -ENOMEM;
 	w->net.posts_before = 1;
 	assert_int_equal(rvcm_ep_recv(w->nodes[1].ep, &rx), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 0, 0, CTX(1)), 0);
+	assert_int_equal(world_send(w, 0, 1, out, BYTES, 0, 0, TAPE_OUT), 0);
 	world_run(w);
-	world_expect(w, 1, CTX(2), RVCM_STATUS_NO_MEMORY, 0);
-	world_expect(w, 0, CTX(1), RVCM_STATUS_REMOTE_OP, 0);
+	world_expect(w, 1, TAPE_IN, RVCM_STATUS_NO_MEMORY, 0);
+	world_expect(w, 0, TAPE_OUT, RVCM_STATUS_REMOTE_OP, 0);
 	assert_string_equal(tape.ops, "RF");
 	assert_int_equal(w->net.n_mrs, 0);
 	world_close(w);
@@ -267,18 +258,18 @@ static void the_receiver_waits_for_what_is_written(void **state)
 {
 	struct tape tape;
 	struct world *w = open_world(&tape);
-	char out[BYTES], in[BYTES + 1];
+	char out[BYTES], in[BYTES];
 
 	(void)state;
 	w->net.credit = 1;
-	begin(w, out, in, BYTES);
+	tape_begin(w, out, in, BYTES);
 	assert_true(tape_until(&tape, w, 2));
 	assert_string_equal(tape.ops, "RA");
 	rvcm_engine_progress(w->nodes[1].engine);
 	world_none(w, 1);
 	world_run(w);
-	world_expect(w, 1, CTX(2), OK, BYTES);
-	world_expect(w, 0, CTX(1), OK, 0);
+	world_expect(w, 1, TAPE_IN, OK, BYTES);
+	world_expect(w, 0, TAPE_OUT, OK, 0);
 	world_check(in, BYTES, 1);
 	assert_string_equal(tape.ops, "RAWWF");
 	world_close(w);
@@ -289,19 +280,19 @@ static void the_sender_waits_for_its_device(void **state)
 {
 	struct tape tape;
 	struct world *w = open_world(&tape);
-	char out[BYTES], in[BYTES + 1];
+	char out[BYTES], in[BYTES];
 
 	(void)state;
 	w->net.hold_tails = true;
-	begin(w, out, in, BYTES);
+	tape_begin(w, out, in, BYTES);
 	world_run(w);
-	world_expect(w, 1, CTX(2), OK, BYTES);
+	world_expect(w, 1, TAPE_IN, OK, BYTES);
 	assert_string_equal(tape.ops, "RAWWF");
 	world_none(w, 0);
 	assert_int_equal(w->net.n_mrs, 1);
 	w->net.hold_tails = false;
 	world_run(w);
-	world_expect(w, 0, CTX(1), OK, 0);
+	world_expect(w, 0, TAPE_OUT, OK, 0);
 	assert_int_equal(w->net.n_mrs, 0);
 	world_close(w);
 }
@@ -311,14 +302,14 @@ static void a_read_that_fails_ends_both(void **state)
 {
 	struct tape tape;
 	struct world *w = open_world(&tape);
-	char out[BYTES], in[BYTES + 1];
+	char out[BYTES], in[BYTES];
 
 	(void)state;
 	w->net.fail_read = RVCM_STATUS_REMOTE_ACCESS;
-	begin(w, out, in, BYTES);
+	tape_begin(w, out, in, BYTES);
 	world_run(w);
-	world_expect(w, 1, CTX(2), RVCM_STATUS_REMOTE_ACCESS, 0);
-	world_expect(w, 0, CTX(1), RVCM_STATUS_REMOTE_OP, 0);
+	world_expect(w, 1, TAPE_IN, RVCM_STATUS_REMOTE_ACCESS, 0);
+	world_expect(w, 0, TAPE_OUT, RVCM_STATUS_REMOTE_OP, 0);
 	assert_string_equal(tape.ops, "RAWWF");
 	assert_int_equal(w->net.n_mrs, 0);
 	world_close(w);
@@ -330,27 +321,11 @@ static void try_cut(uint32_t n, bool hold_reads)
 {
 	struct tape tape;
 	struct world *w = open_world(&tape);
-	char out[BYTES], in[BYTES + 1];
 
 	w->net.credit = 1;
 	w->net.hold_tails = true;
 	w->net.hold_reads = hold_reads;
-	begin(w, out, in, BYTES);
-	assert_true(tape_until(&tape, w, n));
-	fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
-	world_run(w);
-	world_expect(w, 1, CTX(2), RVCM_STATUS_CONNECTION_LOST, 0);
-	world_expect(w, 0, CTX(1), RVCM_STATUS_CONNECTION_LOST, 0);
-	world_none(w, 0);
-	world_none(w, 1);
-	assert_int_equal(w->net.n_mrs, 0);
-	w->net.hold_tails = false;
-	w->net.hold_reads = false;
-	begin(w, out, in, BYTES);
-	world_run(w);
-	world_expect(w, 1, CTX(2), OK, BYTES);
-	world_expect(w, 0, CTX(1), OK, 0);
-	world_check(in, BYTES, 1);
+	tape_cut(&tape, w, n, BYTES, false);
 	world_close(w);
 }
 
@@ -368,13 +343,13 @@ static void breach(const uint8_t *message, size_t bytes, const char *why)
 {
 	struct tape tape;
 	struct world *w = open_world(&tape);
-	char out[BYTES], in[BYTES + 1];
+	char out[BYTES], in[BYTES];
 	uint8_t copy[24];
 
 	w->net.credit = 1;
 	w->net.hold_tails = true;
 	w->net.hold_reads = true;
-	begin(w, out, in, BYTES);
+	tape_begin(w, out, in, BYTES);
 	assert_true(tape_until(&tape, w, 3)); /* the first half of a half is written */
 	memcpy(copy, message, bytes);
 	memcpy(copy + 4, tape.last[RVCM_MESSAGE_RTS] + 4, 4);
@@ -384,7 +359,7 @@ static void breach(const uint8_t *message, size_t bytes, const char *why)
 	world_run(w);
 	assert_int_equal(w->net.fault_status, RVCM_STATUS_PROTOCOL);
 	assert_string_equal(w->net.fault_text, why);
-	world_expect(w, 0, CTX(1), RVCM_STATUS_PROTOCOL, 0);
+	world_expect(w, 0, TAPE_OUT, RVCM_STATUS_PROTOCOL, 0);
 	world_take(w, 1);
 	world_close(w);
 }

@@ -222,8 +222,7 @@ static void no_beginning_beyond_the_budget(void **state)
 	assert_int_equal(world_send(w, 0, 1, out, 200, 0, TAGGED, NULL), 0);
 	world_run(w);
 	assert_string_equal(tape.ops, "Eo");
-	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(2)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(1)), 0);
+	tape_begin(w, out, in, BYTES);
 	world_run(w);
 	world_expect(w, 1, CTX(2), OK, BYTES);
 	world_expect(w, 0, CTX(1), OK, 0);
@@ -241,8 +240,7 @@ static void it_is_over_when_the_device_is_through(void **state)
 
 	(void)state;
 	w->net.hold_tails = true;
-	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(2)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(1)), 0);
+	tape_begin(w, out, in, BYTES);
 	world_run(w);
 	world_expect(w, 1, CTX(2), OK, BYTES);
 	world_none(w, 0);
@@ -281,8 +279,7 @@ static void told_memory_is_exposed(void **state)
 	char out[BYTES], in[BYTES];
 
 	(void)state;
-	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(2)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(1)), 0);
+	tape_begin(w, out, in, BYTES);
 	assert_false(world_conn(w, 0, 1)->exposed);
 	rvcm_engine_progress(w->nodes[1].engine);
 	assert_string_equal(tape.ops, "RA");
@@ -301,28 +298,10 @@ static void try_cut(uint32_t n)
 {
 	struct tape tape;
 	struct world *w = open_world(&tape);
-	char out[BYTES], in[BYTES];
 
-	world_fill(out, BYTES, 3);
 	w->net.credit = 1;
 	w->net.hold_tails = true;
-	assert_int_equal(world_recv(w, 1, in, BYTES, WORLD_SOURCE(0), 1, 0, CTX(1)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	assert_true(tape_until(&tape, w, n));
-	fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
-	world_run(w);
-	world_expect(w, 1, CTX(1), RVCM_STATUS_CONNECTION_LOST, 0);
-	world_expect(w, 0, CTX(2), RVCM_STATUS_CONNECTION_LOST, 0);
-	world_none(w, 0);
-	world_none(w, 1);
-	assert_int_equal(w->net.n_mrs, 0);
-	w->net.hold_tails = false;
-	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 1, 0, CTX(1)), 0);
-	assert_int_equal(world_send(w, 0, 1, out, BYTES, 1, 0, CTX(2)), 0);
-	world_run(w);
-	world_expect(w, 1, CTX(1), OK, BYTES);
-	world_expect(w, 0, CTX(2), OK, 0);
-	world_check(in, BYTES, 3);
+	tape_cut(&tape, w, n, BYTES, false);
 	world_close(w);
 }
 
