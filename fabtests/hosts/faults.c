@@ -7,6 +7,7 @@
  * than before the test's own, far longer, time-out.
  */
 #include "hosts/bulk.h"
+#include "hosts/wire.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -18,20 +19,6 @@
 #define CONNECT_TIMEOUT_MS 1500
 
 static const struct conf_options plain = { .caps = FI_SOURCE | FI_DIRECTED_RECV, .source = "" };
-
-/* -- what happens --------------------------------------------------------------------------- */
-
-/* The wire to host 2. */
-static void cut(void)
-{
-	host_shell("ip -n @-r link set to2 down");
-}
-
-/* Its address and routes go when a device goes down, for IPv6 alone. */
-static void mend(void)
-{
-	host_shell("ip -n @-r link set to2 up");
-}
 
 /* -- roles ----------------------------------------------------------------------------------- */
 
@@ -69,20 +56,7 @@ static void role_lose(struct conf_node *node, fi_addr_t peer, int to, int from)
 /* Half of a long message, then what the test is about; it may be the end. */
 static void role_half(struct conf_node *node, fi_addr_t peer, int to, int from)
 {
-	struct fi_cq_err_entry error;
-	struct fi_context2 context;
-	uint8_t *in;
-
-	conf_exchange(node, peer, 0, 1);
-	in = bulk_begin(node, peer, &context);
-	conf_put(to, "!", 1);
-	host_await(from);
-	conf_expect_error(node, &error);
-	assert_ptr_equal(error.op_context, &context);
-	conf_put(to, "!", 1);
-	host_await(from);
-	free(in);
-	conf_exchange(node, peer, 1, 5);
+	bulk_in_vain(node, peer, to, from, "peer ");
 }
 
 /* Half of it, a rest of any length, and the whole. */
@@ -120,28 +94,6 @@ static const struct conf_role roles[] = {
 	{ "half", role_half },         { "pause", role_pause }, { "sender", role_sender },
 };
 
-/* -- our side -------------------------------------------------------------------------------- */
-
-/* The other has half of a long message; returns what it is sent from. */
-static uint8_t *begin(struct host_pair *p, const char *role, struct fi_context2 *context)
-{
-	uint8_t *out;
-
-	host_pair_open(p, 2, role, &plain);
-	conf_exchange(&p->node, p->peer, 0, 1);
-	out = bulk_send(&p->node, p->peer, context);
-	host_hear(p);
-	return out;
-}
-
-/* All is well again, from that round of the exchange on. */
-static void go_on(struct host_pair *p, uint32_t round)
-{
-	host_say(&p->other);
-	conf_exchange(&p->node, p->peer, round, 5);
-	host_pair_close(p, 0);
-}
-
 /* -- cut ------------------------------------------------------------------------------------- */
 
 /* "lose" at the other side: it and we wait for each other; then fault; both learn, and go on. */
@@ -152,7 +104,7 @@ static void lose(void (*fault)(void), void (*repair)(void), int err)
 	uint8_t *out, byte;
 
 	host_pair_open(&third, 3, "exchange", &plain);
-	out = begin(&p, "lose", &contexts[0]);
+	out = bulk_half(&p, "lose", &plain, &contexts[0]);
 	CONF_TRY(&p.node, fi_trecv(p.node.ep, &byte, 1, NULL, p.peer, BULK_TAG, 0, &contexts[1]));
 	fault();
 	host_expect(&p.node, err);
@@ -162,47 +114,27 @@ static void lose(void (*fault)(void), void (*repair)(void), int err)
 	repair();
 	free(out);
 	host_pair_close(&third, 0);
-	go_on(&p, 1);
-}
-
-static void kill_sockets(void)
-{
-	host_shell("ip netns exec @-1 ss -tK dst 10.77.2.1 >/dev/null");
-}
-
-static void nothing(void)
-{
+	bulk_go_on(&p, 1);
 }
 
 /* sock_destroy(9): ECONNABORTED here, a reset there. */
 static void a_destroyed_socket_is_reported(void **state)
 {
 	(void)state;
-	lose(kill_sockets, nothing, FI_ECONNABORTED);
+	lose(wire_destroy, wire_nothing, FI_ECONNABORTED);
 }
 
 /* No segment gets through any more, and nothing says so. */
 static void a_silent_host_is_given_up(void **state)
 {
 	(void)state;
-	lose(cut, mend, FI_ETIMEDOUT);
-}
-
-static void lose_address(void)
-{
-	host_shell("ip -n @-2 addr del 10.77.2.1/24 dev eth0");
-}
-
-static void regain_address(void)
-{
-	host_shell(
-		"ip -n @-2 addr add 10.77.2.1/24 dev eth0 && ip -n @-2 route add default via 10.77.2.254");
+	lose(wire_cut, wire_mend, FI_ETIMEDOUT);
 }
 
 static void a_lost_address_is_silence(void **state)
 {
 	(void)state;
-	lose(lose_address, regain_address, FI_ETIMEDOUT);
+	lose(wire_lose_address, wire_regain_address, FI_ETIMEDOUT);
 }
 
 /* Nobody sends anything: only the probes of an idle connection can tell. */
@@ -217,11 +149,11 @@ static void an_idle_connection_is_probed(void **state)
 	conf_exchange(&p.node, p.peer, 0, 1);
 	CONF_TRY(&p.node, fi_trecv(p.node.ep, &byte, 1, NULL, p.peer, BULK_TAG, 0, &context));
 	host_hear(&p);
-	cut();
+	wire_cut();
 	host_expect(&p.node, FI_ETIMEDOUT);
 	host_hear(&p);
-	mend();
-	go_on(&p, 1);
+	wire_mend();
+	bulk_go_on(&p, 1);
 }
 
 /* With a long message half there. */
@@ -229,16 +161,16 @@ static void silence_in_mid_transfer(void **state)
 {
 	struct fi_context2 context;
 	struct host_pair p;
-	uint8_t *out = begin(&p, "half", &context);
+	uint8_t *out = bulk_half(&p, "half", &plain, &context);
 
 	(void)state;
-	cut();
+	wire_cut();
 	host_say(&p.other);
 	host_expect(&p.node, FI_ETIMEDOUT);
 	host_hear(&p);
-	mend();
+	wire_mend();
 	free(out);
-	go_on(&p, 1);
+	bulk_go_on(&p, 1);
 }
 
 /* What cannot be sent now, for this reason. */
@@ -261,10 +193,10 @@ static void silence_in_connect(void **state)
 
 	(void)state;
 	host_pair_open(&p, 2, "late", &plain);
-	cut();
+	wire_cut();
 	send_in_vain(&p, FI_ETIMEDOUT, "peer ");
-	mend();
-	go_on(&p, 0);
+	wire_mend();
+	bulk_go_on(&p, 0);
 }
 
 /* A router that says so. */
@@ -278,7 +210,7 @@ static void an_unreachable_host_is_named(void **state)
 	host_shell("ip -n @-r route add unreachable 10.77.2.1/32");
 	send_in_vain(&p, FI_EHOSTUNREACH, "10.77.2.1");
 	host_shell("ip -n @-r route del unreachable 10.77.2.1/32");
-	go_on(&p, 0);
+	bulk_go_on(&p, 0);
 }
 
 /* -- killed and stopped ---------------------------------------------------------------------- */
@@ -293,14 +225,14 @@ static void kill_other(struct host_pair *p)
 	conf_other_end(&p->other, SIGKILL);
 	conf_other_start(&p->other, host_name(2, name), "late");
 	p->peer = conf_meet(&p->node, p->other.to, p->other.from);
-	go_on(p, 0);
+	bulk_go_on(p, 0);
 }
 
 static void a_receiver_is_killed_in_mid_transfer(void **state)
 {
 	struct fi_context2 context;
 	struct host_pair p;
-	uint8_t *out = begin(&p, "half", &context);
+	uint8_t *out = bulk_half(&p, "half", &plain, &context);
 
 	(void)state;
 	kill_other(&p);
@@ -337,7 +269,7 @@ static void a_stopped_process_loses_nothing(void **state)
 {
 	struct fi_context2 context;
 	struct host_pair p;
-	uint8_t *out = begin(&p, "pause", &context);
+	uint8_t *out = bulk_half(&p, "pause", &plain, &context);
 	uint64_t until;
 	int status;
 
@@ -349,21 +281,10 @@ static void a_stopped_process_loses_nothing(void **state)
 	conf_ok(kill(p.other.pid, SIGCONT));
 	conf_wait_for(&p.node, 1);
 	free(out);
-	go_on(&p, 1);
+	bulk_go_on(&p, 1);
 }
 
-/* What a test that failed has left; most of it is not there. */
-static int restore(void **state)
-{
-	(void)state;
-	host_shell("exec 2>/dev/null; ip -n @-r link set to2 up; "
-		   "ip -n @-r route del unreachable 10.77.2.1/32; "
-		   "ip -n @-2 addr add 10.77.2.1/24 dev eth0; "
-		   "ip -n @-2 route add default via 10.77.2.254; exit 0");
-	return 0;
-}
-
-#define FAULT(test) cmocka_unit_test_teardown(test, restore)
+#define FAULT(test) cmocka_unit_test_teardown(test, wire_restore)
 
 int main(int argc, char **argv)
 {

@@ -5,6 +5,7 @@
  * name, "*" stands for anything.
  */
 #include "hosts/bulk.h"
+#include "hosts/wire.h"
 
 #include <stdlib.h>
 
@@ -31,21 +32,7 @@ static void role_receive(struct conf_node *node, fi_addr_t peer, int to, int fro
 /* The same, and it does not come. */
 static void role_in_vain(struct conf_node *node, fi_addr_t peer, int to, int from)
 {
-	struct fi_cq_err_entry error;
-	struct fi_context2 context;
-	uint8_t *in;
-
-	conf_exchange(node, peer, 0, 1);
-	in = bulk_begin(node, peer, &context);
-	conf_put(to, "!", 1);
-	host_await(from);
-	conf_expect_error(node, &error);
-	assert_ptr_equal(error.op_context, &context);
-	host_check_text(node, &error, "to connect again");
-	free(in);
-	conf_put(to, "!", 1);
-	host_await(from);
-	conf_exchange(node, peer, 1, 5);
+	bulk_in_vain(node, peer, to, from, "to connect again");
 }
 
 static const struct conf_role roles[] = {
@@ -55,54 +42,19 @@ static const struct conf_role roles[] = {
 
 /* -- what happens ---------------------------------------------------------------------------- */
 
-static void destroy(void)
-{
-	host_shell("ip netns exec @-1 ss -tK dst 10.77.2.1 >/dev/null");
-}
-
-static void destroy_there(void)
-{
-	host_shell("ip netns exec @-2 ss -tK dst 10.77.1.1 >/dev/null");
-}
-
-static void cut(void)
-{
-	host_shell("ip -n @-r link set to2 down");
-}
-
-static void mend(void)
-{
-	host_shell("ip -n @-r link set to2 up");
-}
-
-static void lose_address(void)
-{
-	host_shell("ip -n @-2 addr del 10.77.2.1/24 dev eth0");
-}
-
-static void regain_address(void)
-{
-	host_shell(
-		"ip -n @-2 addr add 10.77.2.1/24 dev eth0 && ip -n @-2 route add default via 10.77.2.254");
-}
-
 /* Both sides have let go of the connection: nothing but a new one will do. */
 static void cut_and_destroy(void)
 {
-	cut();
-	destroy();
-	destroy_there();
+	wire_cut();
+	wire_destroy();
+	wire_destroy_there();
 }
 
 static void lose_address_and_destroy(void)
 {
-	lose_address();
-	destroy();
-	destroy_there();
-}
-
-static void nothing(void)
-{
+	wire_lose_address();
+	wire_destroy();
+	wire_destroy_there();
 }
 
 /* Node 2 has half of it; then this happens, and is over again; and the whole arrives. */
@@ -110,12 +62,8 @@ static void survive(void (*fault)(void), void (*repair)(void))
 {
 	struct fi_context2 context;
 	struct host_pair p;
-	uint8_t *out;
+	uint8_t *out = bulk_half(&p, "receive", &plain, &context);
 
-	host_pair_open(&p, 2, "receive", &plain);
-	conf_exchange(&p.node, p.peer, 0, 1);
-	out = bulk_send(&p.node, p.peer, &context);
-	host_hear(&p);
 	fault();
 	host_say(&p.other);
 	repair();
@@ -128,25 +76,25 @@ static void survive(void (*fault)(void), void (*repair)(void))
 static void a_destroyed_socket_is_replaced(void **state)
 {
 	(void)state;
-	survive(destroy, nothing);
+	survive(wire_destroy, wire_nothing);
 }
 
 static void a_socket_that_is_destroyed_there_is_replaced(void **state)
 {
 	(void)state;
-	survive(destroy_there, nothing);
+	survive(wire_destroy_there, wire_nothing);
 }
 
 static void a_cut_wire_is_waited_for(void **state)
 {
 	(void)state;
-	survive(cut_and_destroy, mend);
+	survive(cut_and_destroy, wire_mend);
 }
 
 static void an_address_that_comes_back_is_found(void **state)
 {
 	(void)state;
-	survive(lose_address_and_destroy, regain_address);
+	survive(lose_address_and_destroy, wire_regain_address);
 }
 
 /* Too long: one error for each operation, with a text, and something new goes well. */
@@ -159,32 +107,22 @@ static void time_is_up(void **state)
 
 	(void)state;
 	setenv("FI_RVCM_RECONNECT_TIMEOUT", "1500", 1);
-	host_pair_open(&p, 2, "in_vain", &plain);
-	conf_exchange(&p.node, p.peer, 0, 1);
-	out = bulk_send(&p.node, p.peer, &context);
-	host_hear(&p);
+	out = bulk_half(&p, "in_vain", &plain, &context);
 	cut_and_destroy();
 	host_say(&p.other);
 	conf_expect_error(&p.node, &error);
 	assert_ptr_equal(error.op_context, &context);
 	host_check_text(&p.node, &error, "to connect again");
 	host_hear(&p);
-	mend();
+	wire_mend();
 	free(out);
-	host_say(&p.other);
-	conf_exchange(&p.node, p.peer, 1, 5);
-	host_pair_close(&p, 0);
+	bulk_go_on(&p, 1);
 }
 
-/* What a test that failed has left; most of it is not there. */
 static int restore(void **state)
 {
-	(void)state;
 	setenv("FI_RVCM_RECONNECT_TIMEOUT", "30000", 1);
-	host_shell("exec 2>/dev/null; ip -n @-r link set to2 up; "
-		   "ip -n @-2 addr add 10.77.2.1/24 dev eth0; "
-		   "ip -n @-2 route add default via 10.77.2.254; exit 0");
-	return 0;
+	return wire_restore(state);
 }
 
 #define FAULT(test) cmocka_unit_test_teardown(test, restore)
