@@ -64,9 +64,21 @@ static void watch_receiving(struct rvcm_conn *conn)
 	assert_true(conn->last_in && !conn->last_in->placing && !conn->last_in->implied);
 }
 
+/* A path that is freed is not the conn's any more. */
+static bool hears(struct rvcm_conn *conn, const struct rvcm_path_full *path)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &conn->ins)
+		if (rvcm_list_entry(pos, struct rvcm_path_full, of_in) == path)
+			return true;
+	return false;
+}
+
 static void watch_conn(struct rvcm_conn *conn)
 {
 	assert_null(conn->reserved);
+	IMPLIES(conn->placing, hears(conn, conn->placing));
 	IMPLIES(conn->up, conn->link && !conn->failed && !(conn->recovering && !conn->failing));
 	if (conn->recovering) {
 		assert_false(conn->usual);

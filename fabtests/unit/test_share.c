@@ -297,6 +297,39 @@ static void the_sender_waits_for_its_device(void **state)
 	world_close(w);
 }
 
+/* And when it cannot say so any more: the peer has it all. */
+static void try_lost_word(bool closes, uint32_t flags)
+{
+	struct tape tape;
+	struct world *w = open_world(&tape);
+	char out[BYTES], in[BYTES];
+
+	w->net.hold_tails = true;
+	world_fill(out, BYTES, 1);
+	assert_int_equal(world_recv(w, 1, in, BYTES, ANY, 4, 0, TAPE_IN), 0);
+	assert_int_equal(world_send(w, 0, 1, out, BYTES, 4, flags, TAPE_OUT), 0);
+	world_run(w);
+	world_expect(w, 1, TAPE_IN, OK, BYTES);
+	assert_string_equal(tape.ops, "RAWWF");
+	world_none(w, 0);
+	if (closes)
+		world_close_ep(w, 1);
+	else
+		fake_conn_break(world_conn(w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
+	world_run(w);
+	world_expect(w, 0, TAPE_OUT, OK, 0);
+	assert_int_equal(w->net.n_mrs, 0);
+	world_close(w);
+}
+
+static void what_has_its_fin_is_not_lost_with_the_link(void **state)
+{
+	(void)state;
+	try_lost_word(false, TAGGED | DONE);
+	try_lost_word(false, TAGGED | DONE | RVCM_EP_DELIVERED);
+	try_lost_word(true, TAGGED | DONE);
+}
+
 /* A read that fails while the link lives: the other half still comes, and then both sides know. */
 static void a_read_that_fails_ends_both(void **state)
 {
@@ -389,6 +422,7 @@ int main(void)
 		cmocka_unit_test(the_receiver_waits_for_its_reads),
 		cmocka_unit_test(the_receiver_waits_for_what_is_written),
 		cmocka_unit_test(the_sender_waits_for_its_device),
+		cmocka_unit_test(what_has_its_fin_is_not_lost_with_the_link),
 		cmocka_unit_test(a_read_that_fails_ends_both),
 		cmocka_unit_test(a_link_that_breaks_ends_it_anywhere),
 		cmocka_unit_test(each_breach_ends_the_connection),

@@ -166,6 +166,8 @@ void rvcm_path_unhear(struct rvcm_path_full *path)
 		path->in->last_in = NULL;
 		path->in->usual = false;
 	}
+	if (path->in->placing == path) /* it may be freed before the conn places again */
+		path->in->placing = NULL;
 	rvcm_hash_del(&path->carrier->ins, &path->by_in);
 	rvcm_list_del(&path->of_in);
 	if (path->unsaid) /* its END may still be owed, without it */

@@ -171,6 +171,19 @@ static void end_sends(struct rvcm_list *sends, const struct rvcm_why *why)
 		rvcm_send_end(rvcm_container_of(node, struct rvcm_send, node), why);
 }
 
+/* What the peer has said FIN of it has: nothing but the device's word is missing. */
+static void end_finished(struct rvcm_list *announced)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, announced) {
+		struct rvcm_send *send = rvcm_container_of(pos, struct rvcm_send, node);
+
+		if (send->fin)
+			rvcm_rndv_sent(send);
+	}
+}
+
 /* Receives that have matched an announcement, and are not through with it. */
 static void end_fetches(struct rvcm_ep *ep, struct rvcm_list *recvs, const struct rvcm_why *why)
 {
@@ -270,6 +283,7 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	peer->eager_off = false;
 	peer->off_told = false;
 	peer->long_sent = false;
+	end_finished(&peer->announced);
 	end_sends(&peer->delivering, &why);
 	end_sends(&peer->lent, &why);
 	end_sends(&peer->asked, &why);
