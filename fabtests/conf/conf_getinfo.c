@@ -117,6 +117,28 @@ static void only_what_was_asked_for(void **state)
 	fi_freeinfo(hints);
 }
 
+/* fi_getinfo(3), "Capabilities": without a modifier all of them, with some only these. */
+static void modifiers_restrict_rma(void **state)
+{
+	const uint64_t modifiers = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	struct fi_info *hints = conf_hints(), *info;
+
+	(void)state;
+	hints->caps = FI_RMA;
+	if (ask(hints, &info) == -FI_ENODATA)
+		conf_not_offered("FI_RMA");
+	assert_true(info->caps & FI_RMA);
+	assert_true((info->caps & modifiers) == modifiers);
+	assert_false(info->caps & FI_TAGGED);
+	fi_freeinfo(info);
+	hints->caps = FI_RMA | FI_WRITE;
+	conf_ok(ask(hints, &info));
+	assert_true(info->caps & FI_WRITE);
+	assert_false(info->caps & (FI_READ | FI_REMOTE_WRITE));
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 /* Each change alone must make the hints impossible. */
 static void bad_prov_name(struct fi_info *h)
 {
@@ -431,6 +453,7 @@ int main(void)
 		cmocka_unit_test(the_address_format_is_honoured),
 		cmocka_unit_test(no_hints_are_met),
 		cmocka_unit_test(only_what_was_asked_for),
+		cmocka_unit_test(modifiers_restrict_rma),
 		cmocka_unit_test(impossible_hints_are_refused),
 		cmocka_unit_test(names_that_nobody_has_are_refused),
 		cmocka_unit_test(names_lead_back),

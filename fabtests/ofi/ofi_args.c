@@ -33,7 +33,7 @@ static void set_av_type(struct fi_info *i)
 
 static void set_caps(struct fi_info *i)
 {
-	i->caps |= FI_RMA;
+	i->caps |= FI_ATOMIC;
 }
 
 static void set_format(struct fi_info *i)

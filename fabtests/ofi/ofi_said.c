@@ -3,12 +3,13 @@
  */
 #include "conf/conf.h"
 
+#include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "ofi/caught.h"
 
-static const struct conf_options plain;
+static const struct conf_options plain = { .caps = FI_RMA };
 
 static struct conf_node node;
 static struct fid_ep *bare; /* nothing is bound to it */
@@ -24,7 +25,7 @@ static int mr_reg(const void *buf, size_t len, uint64_t access, uint64_t flags)
 
 static int mr_access(void)
 {
-	return mr_reg(&node, 1, FI_REMOTE_READ, 0);
+	return mr_reg(&node, 1, FI_COLLECTIVE, 0);
 }
 
 static int mr_flags(void)
@@ -56,6 +57,45 @@ static int mr_auth_key(void)
 	struct fid_mr *mr;
 
 	return fi_mr_regattr(node.domain, &attr, 0, &mr);
+}
+
+static int mr_remote_pieces(void)
+{
+	struct iovec iov[2] = { { &node, 1 }, { &node, 1 } };
+	struct fid_mr *mr;
+
+	return fi_mr_regv(node.domain, iov, 2, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL);
+}
+
+static int rma(size_t count, size_t len, uint64_t flags, bool read)
+{
+	struct iovec iov = { &node, 1 };
+	struct fi_rma_iov there[2] = { { 0, len, 1 }, { 0, len, 1 } };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .iov_count = 1, .rma_iov = there, .rma_iov_count = count
+	};
+
+	return (int)(read ? fi_readmsg(node.ep, &msg, flags) : fi_writemsg(node.ep, &msg, flags));
+}
+
+static int rma_pieces(void)
+{
+	return rma(2, 1, 0, false);
+}
+
+static int rma_lengths(void)
+{
+	return rma(1, 5, 0, true);
+}
+
+static int rma_fence(void)
+{
+	return rma(1, 1, FI_FENCE, false);
+}
+
+static int rma_read_data(void)
+{
+	return rma(1, 1, FI_REMOTE_CQ_DATA, true);
 }
 
 /* What is asked of a region that there is. */
@@ -331,6 +371,11 @@ static const struct {
 	const char *why; /* NULL: not a word */
 } rows[] = {
 	{ mr_access, -FI_ENOSYS, "access" },
+	{ mr_remote_pieces, -FI_ENOSYS, "what peers use is one" },
+	{ rma_pieces, -FI_EINVAL, "2 pieces at the peer" },
+	{ rma_lengths, -FI_EINVAL, "1 bytes here, and 5 at the peer" },
+	{ rma_fence, -FI_EOPNOTSUPP, "fi_writemsg: flags" },
+	{ rma_read_data, -FI_EOPNOTSUPP, "fi_readmsg: flags" },
 	{ mr_flags, -FI_EBADFLAGS, "fi_mr_reg: flags" },
 	{ mr_beyond, -FI_EINVAL, "end of the address space" },
 	{ mr_pieces, -FI_EINVAL, "64 pieces" },

@@ -22,9 +22,20 @@ static const uint64_t kinds[] = {
 	[RVCM_EP_CQ_DATA | RVCM_EP_TAGGED] = FI_TAGGED | FI_REMOTE_CQ_DATA,
 };
 
+static uint64_t rma_flags(uint32_t flags)
+{
+	if (flags & RVCM_EP_REMOTE)
+		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+	return flags & RVCM_EP_READ ? FI_RMA | FI_READ : FI_RMA | FI_WRITE;
+}
+
 static uint64_t completion_flags(uint32_t flags)
 {
-	uint64_t out = kinds[flags & KIND] | (flags & RVCM_EP_SEND ? FI_SEND : FI_RECV);
+	uint64_t out;
+
+	if (flags & RVCM_EP_RMA)
+		return rma_flags(flags);
+	out = kinds[flags & KIND] | (flags & RVCM_EP_SEND ? FI_SEND : FI_RECV);
 
 	return flags & RVCM_EP_RELEASED ? out | FI_MULTI_RECV : out;
 }
@@ -171,7 +182,7 @@ static int reserve(void *ctx)
 {
 	struct rvcm_endpoint *ep = ctx;
 
-	return rvcm_endpoint_reserve(&ep->rx);
+	return ep->rx.cq ? rvcm_endpoint_reserve(&ep->rx) : -ENOENT;
 }
 
 static void unreserve(void *ctx)

@@ -392,6 +392,8 @@ static struct rvcm_domain *domain_new(struct fid_fabric *fabric, const struct fi
 	rvcm_mrkey_init(&domain->keys, info->domain_attr->mr_mode, info->domain_attr->mr_key_size);
 	domain->register_early = info->domain_attr->mr_mode == RVCM_OFFER_MR_BASIC ||
 				 (info->domain_attr->mr_mode & FI_MR_ALLOCATED);
+	domain->by_address = info->domain_attr->mr_mode == RVCM_OFFER_MR_BASIC ||
+			     (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR);
 	domain->tx_size = params->tx_size;
 	domain->rx_size = params->rx_size;
 	rvcm_list_init(&domain->sleepers);

@@ -53,6 +53,7 @@ struct rvcm_domain {
 	size_t rx_size;
 	struct rvcm_mrkey_table keys;         /* of memory registrations, under lock */
 	bool register_early;                  /* FI_MR_ALLOCATED: their pages are there */
+	bool by_address;                      /* FI_MR_VIRT_ADDR: that is what peers call them */
 	struct rvcm_statfile_counted counted; /* statfile.c's */
 	struct rvcm_monitor *monitor;         /* mrcache.c's */
 	char *stats;                          /* FI_RVCM_STATS, or NULL */

@@ -16,6 +16,7 @@
 #include "ofi/msg.h"
 #include "ofi/nosys.h"
 #include "ofi/offer.h"
+#include "ofi/rma.h"
 #include "ofi/sockaddr.h"
 #include "ofi/statfile.h"
 #include "ofi/tagged.h"
@@ -161,15 +162,19 @@ static const char *why_not(int err, char buf[RVCM_LIMIT_TEXT_MAX])
 
 static int check_enable(const struct rvcm_endpoint *ep)
 {
+	bool sends = ep->caps & (FI_SEND | FI_READ | FI_WRITE);
+
 	if (ep->ep)
 		return rvcm_refuse(-FI_EOPBADSTATE, RVCM_LOG_EP_CTRL, "fi_enable: a second time");
 	if (!ep->av)
 		return rvcm_refuse(-FI_ENOAV, RVCM_LOG_EP_CTRL,
 				   "fi_enable: no address vector is bound");
-	if ((ep->caps & FI_SEND && !ep->tx.cq) || (ep->caps & FI_RECV && !ep->rx.cq))
+	if (sends && !ep->tx.cq)
 		return rvcm_refuse(-FI_ENOCQ, RVCM_LOG_EP_CTRL,
-				   "fi_enable: no completion queue is bound for %s",
-				   ep->caps & FI_SEND && !ep->tx.cq ? "FI_TRANSMIT" : "FI_RECV");
+				   "fi_enable: no completion queue is bound for FI_TRANSMIT");
+	if (ep->caps & FI_RECV && !ep->rx.cq)
+		return rvcm_refuse(-FI_ENOCQ, RVCM_LOG_EP_CTRL,
+				   "fi_enable: no completion queue is bound for FI_RECV");
 	return 0;
 }
 
@@ -212,6 +217,8 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 		ep->fid.msg = (struct fi_ops_msg *)&rvcm_msg_ops;
 	if (ep->caps & FI_TAGGED)
 		ep->fid.tagged = (struct fi_ops_tagged *)&rvcm_tagged_ops;
+	if (ep->caps & FI_RMA)
+		ep->fid.rma = (struct fi_ops_rma *)&rvcm_rma_ops;
 	return 0;
 }
 
@@ -434,7 +441,7 @@ int rvcm_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
 	init_sides(ep, info);
 	rvcm_list_init(&ep->av_link);
 	ep->caps = info->caps ? info->caps : RVCM_OFFER_CAPS;
-	if (!(ep->caps & (FI_SEND | FI_RECV)))
+	if (ep->caps & (FI_MSG | FI_TAGGED) && !(ep->caps & (FI_SEND | FI_RECV)))
 		ep->caps |= FI_SEND | FI_RECV;
 	ep->directed = ep->caps & FI_DIRECTED_RECV;
 	ep->source_error = ep->caps & FI_SOURCE_ERR;

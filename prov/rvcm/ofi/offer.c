@@ -19,15 +19,16 @@ static void init_contexts(struct rvcm_offer *offer, const struct rvcm_params *pa
 	offer->tx = (struct fi_tx_attr) {
 		.caps = RVCM_OFFER_TX_CAPS,
 		.op_flags = RVCM_OFFER_TX_FLAGS,
-		.msg_order = FI_ORDER_SAS,
+		.msg_order = RVCM_OFFER_ORDER,
 		.inject_size = RVCM_OFFER_INJECT_MAX,
 		.size = params->tx_size,
 		.iov_limit = RVCM_OFFER_IOV_MAX,
+		.rma_iov_limit = 1,
 	};
 	offer->rx = (struct fi_rx_attr) {
 		.caps = RVCM_OFFER_RX_CAPS,
 		.op_flags = RVCM_OFFER_RX_FLAGS,
-		.msg_order = FI_ORDER_SAS,
+		.msg_order = RVCM_OFFER_ORDER,
 		.size = params->rx_size,
 		.iov_limit = RVCM_OFFER_IOV_MAX,
 	};
@@ -40,6 +41,7 @@ static void init_endpoint(struct rvcm_offer *offer)
 		.protocol = FI_RVCM_PROTO,
 		.protocol_version = FI_RVCM_PROTO_VERSION,
 		.max_msg_size = RVCM_EP_MESSAGE_MAX,
+		.max_order_waw_size = RVCM_EP_MESSAGE_MAX,
 		.mem_tag_format = TAG_FORMAT_ANY,
 		.tx_ctx_cnt = 1,
 		.rx_ctx_cnt = 1,
@@ -98,31 +100,37 @@ void rvcm_offer_init(struct rvcm_offer *offer, const struct rvcm_device *device,
 		offer->info.nic = &offer->nic.fid;
 }
 
+#define RMA_MODIFIERS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
 /*
- * Primary capabilities are given as asked for, FI_SEND and FI_RECV restrict them, and of the
- * secondary ones those that cost nothing come along (fi_getinfo(3), "Capabilities").
+ * Primary capabilities are given as asked for, their modifiers (FI_SEND and FI_RECV; of FI_RMA
+ * four) restrict them, and of the secondary ones those that cost nothing come along (fi_getinfo(3),
+ * "Capabilities").
  */
 static uint64_t narrow_caps(uint64_t want)
 {
 	if (!want)
 		return RVCM_OFFER_CAPS;
-	if (!(want & (FI_MSG | FI_TAGGED)))
+	if (!(want & (FI_MSG | FI_TAGGED | FI_RMA)))
 		want |= FI_MSG | FI_TAGGED;
-	if (!(want & (FI_SEND | FI_RECV)))
+	if (want & (FI_MSG | FI_TAGGED) && !(want & (FI_SEND | FI_RECV)))
 		want |= FI_SEND | FI_RECV;
+	if (want & FI_RMA && !(want & RMA_MODIFIERS))
+		want |= RMA_MODIFIERS;
 	return want | RVCM_OFFER_DOMAIN_CAPS;
 }
 
 /*
  * What is required of an application that registers memory, of what it has agreed to (fi_mr(3)):
- * keys are ours rather than its, if it takes that; and where registering pins pages, they had
- * better be there. Applications from before version 1.5 name one of two models.
+ * keys are ours rather than its, and peers call memory by its address, if it takes that; and where
+ * registering pins pages, they had better be there. Applications from before version 1.5 name one
+ * of two models.
  */
 static int narrow_mr_mode(const struct rvcm_offer *offer, int want)
 {
 	if (want == RVCM_OFFER_MR_BASIC || want == RVCM_OFFER_MR_SCALABLE)
 		return want;
-	return want & (FI_MR_PROV_KEY | (offer->pins ? FI_MR_ALLOCATED : 0));
+	return want & (FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | (offer->pins ? FI_MR_ALLOCATED : 0));
 }
 
 static void narrow_domain(struct rvcm_offer *offer, const struct fi_domain_attr *want)

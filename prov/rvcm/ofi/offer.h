@@ -19,12 +19,15 @@
 #define RVCM_OFFER_IOV_MAX      4u
 #define RVCM_OFFER_ERR_DATA_MAX 160u
 
-#define RVCM_OFFER_TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND)
-#define RVCM_OFFER_RX_CAPS                                                             \
-	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_SOURCE_ERR | \
-	 FI_MULTI_RECV)
+#define RVCM_OFFER_TX_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_READ | FI_WRITE)
+#define RVCM_OFFER_RX_CAPS                                                          \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+	 FI_DIRECTED_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_MULTI_RECV)
 #define RVCM_OFFER_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define RVCM_OFFER_CAPS        (RVCM_OFFER_TX_CAPS | RVCM_OFFER_RX_CAPS | RVCM_OFFER_DOMAIN_CAPS)
+
+/* Messages to a peer arrive in order, writes to its memory too, and what is sent behind these. */
+#define RVCM_OFFER_ORDER (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW | FI_ORDER_RMA_WAW)
 
 /*
  * Flags that sends and receives know. Without a completion level, a send is complete when its

@@ -13,13 +13,14 @@
 #include "ofi/nosys.h"
 #include "ofi/offer.h"
 
-/* What a peer could do to memory is not offered. */
-#define LOCAL_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE)
+#define LOCAL_ACCESS  (FI_SEND | FI_RECV | FI_READ | FI_WRITE)
+#define REMOTE_ACCESS (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 struct region {
 	struct fid_mr fid;
 	struct rvcm_domain *domain;
 	struct rvcm_mrkey key;
+	struct rvcm_region *remote; /* what peers may use; NULL: nothing */
 	size_t n_pieces;
 	struct rvcm_mr *pieces[RVCM_OFFER_IOV_MAX];
 };
@@ -29,6 +30,9 @@ struct region {
 /* Under the domain's lock. What a forked child inherited is registered by its parent. */
 static void put_pieces(struct region *region)
 {
+	if (region->remote)
+		rvcm_region_close(region->remote);
+	region->remote = NULL;
 	for (size_t i = 0; i < region->n_pieces; i++)
 		rvcm_mr_put(region->pieces[i]);
 	region->n_pieces = 0;
@@ -117,11 +121,13 @@ static int check_attr(const struct fid *fid, const struct fi_mr_attr *attr, uint
 				   "fi_mr_reg: a range goes beyond the end of the address space");
 	if (flags)
 		return rvcm_refuse(-FI_EBADFLAGS, RVCM_LOG_MR, "fi_mr_reg: flags %#" PRIx64, flags);
-	if (attr->access & ~LOCAL_ACCESS)
+	if (attr->access & ~(LOCAL_ACCESS | REMOTE_ACCESS))
 		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
-				   "fi_mr_reg: access %#" PRIx64 ": FI_SEND and FI_RECV only, for "
-				   "peers have no access to memory (no FI_RMA)",
+				   "fi_mr_reg: access %#" PRIx64 ": for messages and RMA only",
 				   attr->access);
+	if (attr->access & REMOTE_ACCESS && attr->iov_count > 1)
+		return rvcm_refuse(-FI_ENOSYS, RVCM_LOG_MR,
+				   "fi_mr_reg: %zu pieces: what peers use is one", attr->iov_count);
 	if (attr->offset)
 		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_MR,
 				   "fi_mr_reg: offset %" PRIu64 ": it must be 0", attr->offset);
@@ -139,10 +145,12 @@ static uint32_t device_access(uint64_t access)
 {
 	uint32_t device = 0;
 
-	if (access & (FI_SEND | FI_WRITE))
+	if (access & (FI_SEND | FI_WRITE | FI_REMOTE_READ))
 		device |= RVCM_DEV_ACCESS_REMOTE_READ;
-	if (access & (FI_RECV | FI_READ))
+	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
 		device |= RVCM_DEV_ACCESS_LOCAL_WRITE;
+	if (access & FI_REMOTE_WRITE)
+		device |= RVCM_DEV_ACCESS_REMOTE_WRITE;
 	return device;
 }
 
@@ -169,6 +177,24 @@ static int get_pieces(struct region *region, const struct fi_mr_attr *attr)
 	return rc;
 }
 
+/* Let peers use it, by what it is called. Under the domain's lock. */
+static int open_remote(struct region *region, const struct fi_mr_attr *attr)
+{
+	const struct iovec *iov = attr->mr_iov;
+	struct rvcm_region_attr remote = {
+		.key = region->key.key,
+		.base = region->domain->by_address ? (uintptr_t)iov->iov_base : 0,
+		.addr = iov->iov_base,
+		.length = iov->iov_len,
+	};
+
+	if (attr->access & FI_REMOTE_READ)
+		remote.access |= RVCM_REGION_READ;
+	if (attr->access & FI_REMOTE_WRITE)
+		remote.access |= RVCM_REGION_WRITE;
+	return rvcm_region_open(region->domain->engine, &remote, &region->remote);
+}
+
 /* Under the domain's lock. */
 static int fill(struct region *region, const struct fi_mr_attr *attr)
 {
@@ -177,6 +203,11 @@ static int fill(struct region *region, const struct fi_mr_attr *attr)
 	if (rc)
 		return rc;
 	rc = get_pieces(region, attr);
+	if (!rc && attr->access & REMOTE_ACCESS && attr->iov_count) {
+		rc = open_remote(region, attr);
+		if (rc)
+			put_pieces(region);
+	}
 	if (rc)
 		rvcm_mrkey_give(&region->domain->keys, &region->key);
 	return rc;

@@ -104,7 +104,7 @@ struct rvcm_ep_sink {
 	/*
 	 * For MULTI receives, one of which completes any number of times, and for what peers write:
 	 * make sure that one more completion can be taken, and give that back unused. Each
-	 * completion with MULTI uses one up. 0, or -EAGAIN: not now.
+	 * completion with MULTI uses one up. 0; -EAGAIN: not now; -ENOENT: nobody wants any.
 	 */
 	int (*reserve)(void *ctx);
 	void (*unreserve)(void *ctx);

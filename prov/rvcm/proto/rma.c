@@ -204,6 +204,7 @@ const char *rvcm_rma_written(struct rvcm_peer *peer, const struct rvcm_parse *ms
 		.data = msg->data,
 		.source = peer->source,
 	};
+	int rc;
 
 	if (ep->closing) {
 		rvcm_path_dropped(peer->path);
@@ -211,7 +212,10 @@ const char *rvcm_rma_written(struct rvcm_peer *peer, const struct rvcm_parse *ms
 	}
 	if (!(msg->flags & RVCM_MESSAGE_CQ_DATA))
 		return NULL;
-	if (ep->sink->reserve(ep->sink_ctx)) {
+	rc = ep->sink->reserve(ep->sink_ctx);
+	if (rc == -ENOENT)
+		return NULL;
+	if (rc) {
 		rvcm_path_fault(peer->path, RVCM_STATUS_NO_MEMORY,
 				"no memory to report a write's data");
 		return NULL;
@@ -375,17 +379,19 @@ static int to_ourselves(struct rvcm_ep *ep, const struct rvcm_ep_rma *rma, size_
 		.source = tx->peer->source,
 	};
 	struct rvcm_why why = ok;
-	uint8_t *memory =
-		rvcm_region_memory(ep->engine, rma->key, access_of(tx), rma->addr, length, &why);
+	uint8_t *memory;
+	int rc;
 
-	if (memory && tells && ep->sink->reserve(ep->sink_ctx))
+	memory = rvcm_region_memory(ep->engine, rma->key, access_of(tx), rma->addr, length, &why);
+	rc = memory && tells ? ep->sink->reserve(ep->sink_ctx) : -ENOENT;
+	if (rc && rc != -ENOENT)
 		return -EAGAIN;
 	if (memory) {
 		copy(tx, memory);
 		count(ep, tx, length);
 	}
 	rvcm_send_report(ep, tx, &why);
-	if (memory && tells)
+	if (!rc)
 		ep->sink->complete(ep->sink_ctx, &comp);
 	return 0;
 }
