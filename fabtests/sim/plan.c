@@ -195,6 +195,10 @@ static void act(struct run *r)
 	if (!ep->ep)
 		return;
 	ep->engine->data_wake = true;
+	if (r->plan->rma && one_in(r, 3)) {
+		world_rma(ep, other);
+		return;
+	}
 	switch (world_below(w, 16)) {
 	case 0:
 		world_peek(ep);
@@ -441,6 +445,8 @@ static void add_up(struct run *r)
 
 	sums->completions += r->w->completions;
 	sums->errors += r->w->errors;
+	sums->rma_done += r->w->rma_done;
+	sums->rma_data += r->w->rma_data;
 	sums->breaks += stats->breaks;
 	sums->replays += stats->replays;
 	sums->garbled += stats->garbled;
@@ -477,7 +483,7 @@ void plan_run(const struct plan *plan, struct plan_sums *sums)
 			 !plan->churn  ? WORLD_STAYS
 			 : plan->moves ? WORLD_MOVES
 				       : WORLD_COMES,
-			 plan->recovers ? RECONNECT_NS : 0);
+			 plan->recovers ? RECONNECT_NS : 0, plan->rma);
 	if (plan->churn) {
 		r.w->meanwhile = meanwhile;
 		r.w->meanwhile_ctx = &r;

@@ -23,6 +23,7 @@ struct plan {
 	bool lulls; /* threads, peers and links fall silent for a while */
 	bool sleepy;   /* world.sleepy */
 	bool recovers; /* what has lost its link, if it can */
+	bool rma;      /* memory is written and read too */
 	bool full;     /* devices refuse registrations for a while */
 	int steps;
 	enum plan_end end;
@@ -31,7 +32,7 @@ struct plan {
 /* What the plans that were run came to, to see that they are worth something. */
 struct plan_sums {
 	uint64_t tx_eager, tx_rndv, tx_written, tx_copied, rx_copied, rx_unexpected, tx_lent,
-		rx_placed, completions, errors;
+		rx_placed, completions, errors, rma_done, rma_data;
 	uint64_t breaks, kills, closes, lulls, replays, garbled, late, shared;
 };
 

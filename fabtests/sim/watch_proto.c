@@ -119,11 +119,14 @@ static void count_peer(struct rvcm_peer *peer, struct census *census)
 	/* What is claimed counts against its peer until it is taken. */
 	bytes += count_held(&peer->ep->claimed, peer, &claimed);
 	assert_int_equal(bytes, peer->held_bytes);
-	assert_int_equal(count_told(peer), peer->exposures);
+	assert_int_equal(length_of(&peer->grants), peer->n_grants);
+	assert_int_equal(count_told(peer) + peer->n_grants, peer->exposures);
 	/* Whoever waits is queued for something. */
 	if (!peer->waiting && peer->path)
-		assert_true(rvcm_list_empty(&peer->queued) && rvcm_list_empty(&peer->fins) &&
-			    rvcm_list_empty(&peer->asking) && rvcm_list_empty(&peer->asked));
+		assert_true(!peer->key_id && rvcm_list_empty(&peer->gone) &&
+			    rvcm_list_empty(&peer->leaving) && rvcm_list_empty(&peer->queued) &&
+			    rvcm_list_empty(&peer->fins) && rvcm_list_empty(&peer->asking) &&
+			    rvcm_list_empty(&peer->asked));
 }
 
 void watch_ep(struct rvcm_ep *ep)

@@ -122,6 +122,7 @@ static void ep_open(struct world_ep *ep)
 
 	rvcm_list_init(&ep->receives);
 	rvcm_list_init(&ep->sends);
+	world_rma_begin(ep);
 	assert_int_equal(rvcm_ep_open(&attr, &ep->ep), 0);
 	ep->name = *rvcm_ep_name(ep->ep);
 	ep->sends_open = ep->receives_open = ep->claims_open = 0;
@@ -150,12 +151,14 @@ static void populate(struct world *w, uint64_t seed, enum world_churn churn)
 	}
 }
 
-struct world *world_open(const struct sim_conf *conf, enum world_churn churn, uint64_t reconnect_ns)
+struct world *world_open(const struct sim_conf *conf, enum world_churn churn, uint64_t reconnect_ns,
+			 bool rma)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t seed = conf->seed;
 
 	w->reconnect_ns = reconnect_ns;
+	w->rma = rma;
 	w->net = sim_net_open(conf);
 	w->rng = sim_net_rng(w->net);
 	rvcm_list_init(&w->ghosts);
@@ -293,6 +296,7 @@ static void retire(struct world_ep *ep)
 	ep->ep = NULL;
 	retire_ops(ep->world, &ep->receives);
 	retire_ops(ep->world, &ep->sends);
+	retire_ops(ep->world, &ep->rmas);
 	for (int i = 0; i < WORLD_EPS_MAX; i++)
 		for (uint32_t life = 0; life < WORLD_LIVES_MAX; life++) {
 			free(ep->got[i][life]);
@@ -339,6 +343,7 @@ void world_ep_close(struct world_ep *ep)
 	for (int i = 0; i < w->n_eps; i++)
 		ep->proven[i] = watch_peer_proven(ep->peers[i]);
 	world_note_taken(ep);
+	world_rma_close(ep);
 	ep->ep = NULL; /* nothing is reported any more */
 	ep->closing = closing;
 	rvcm_ep_shutdown(closing);
@@ -409,6 +414,7 @@ void world_kill(struct world *w, int index, enum sim_kill how)
 		if (ep->ep) {
 			engine->eps[n++] = ep->ep;
 			world_note_taken(ep);
+			world_rma_close(ep);
 			rvcm_ep_shutdown(ep->ep);
 			retire(ep);
 		}
@@ -468,6 +474,7 @@ void world_close(struct world *w)
 		forget_taken(&w->eps[i]);
 	}
 	free_old(w);
+	world_rma_free(w);
 	while (w->owed) {
 		struct world_owed *owed = w->owed;
 

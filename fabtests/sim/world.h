@@ -75,6 +75,12 @@ struct world_ep {
 	uint32_t any_open[2]; /* receives of world_receive_any, by tagged */
 	uint8_t *got[WORLD_EPS_MAX][WORLD_LIVES_MAX]; /* by number */
 	uint32_t got_room[WORLD_EPS_MAX][WORLD_LIVES_MAX];
+	/* world_rma.c */
+	struct rvcm_list rmas; /* operations; one that reads says from whom */
+	uint8_t *memory;       /* of this life */
+	struct rvcm_region *region;
+	uint32_t wrote[WORLD_EPS_MAX];   /* number of the next write to that one */
+	uint64_t written[WORLD_EPS_MAX]; /* what the next one of that one is not before */
 	/* By all its lives that have closed or died, before that: got, or taken by the endpoint. */
 	uint8_t *taken[WORLD_EPS_MAX][WORLD_LIVES_MAX];
 	uint32_t taken_room[WORLD_EPS_MAX][WORLD_LIVES_MAX];
@@ -93,6 +99,11 @@ struct world_engine {
 	uint64_t control_next;
 };
 
+struct world_memory {
+	struct world_memory *next;
+	uint8_t bytes[];
+};
+
 struct world_owed {
 	struct world_owed *next;
 	int from, to;
@@ -106,7 +117,10 @@ struct world {
 	bool faulty;           /* operations may end in errors */
 	bool orderly;          /* nothing fails and nobody dies: endpoints only close */
 	uint64_t reconnect_ns; /* of carriers */
-	bool sleepy;           /* who has nothing to do sleeps until woken */
+	bool rma;              /* memory is written and read too */
+	struct world_memory *memories;
+	uint64_t rma_done, rma_data;
+	bool sleepy; /* who has nothing to do sleeps until woken */
 	int n_engines, n_eps;
 	int n_stable; /* the first of them never close; nothing between two of them may fail */
 	void (*meanwhile)(void *ctx); /* what others do while an endpoint closes, or NULL */
@@ -142,8 +156,8 @@ enum world_churn {
 };
 
 /* reconnect_ns: of its carriers. */
-struct world *world_open(const struct sim_conf *conf, enum world_churn churn,
-			 uint64_t reconnect_ns);
+struct world *world_open(const struct sim_conf *conf, enum world_churn churn, uint64_t reconnect_ns,
+			 bool rma);
 
 /* Endpoints that are still open are closed first. */
 void world_close(struct world *w);
@@ -192,6 +206,19 @@ void world_cancel(struct world_ep *ep);
 struct world_op *world_op_new(struct rvcm_list *list, bool send, size_t length);
 /* The operation was refused with rc, for want of room. */
 void world_op_undo(struct world_op *op, int rc);
+
+/* -- world_rma.c -- */
+
+/* An endpoint lives: it has memory, which may be closed, and opened again; and is no more. */
+void world_rma_begin(struct world_ep *ep);
+void world_rma_open(struct world_ep *ep);
+void world_rma_close(struct world_ep *ep);
+void world_rma_free(struct world *w);
+/* One operation with another endpoint, or with its own memory; it may be refused. */
+void world_rma(struct world_ep *ep, int to);
+/* Completions: of what a peer has written, and of one's own that went well. */
+void world_rma_arrived(struct world_ep *ep, const struct rvcm_ep_comp *comp);
+void world_rma_done(struct world_ep *ep, const struct world_op *op);
 
 /* -- world_multi.c: receives of many messages -- */
 

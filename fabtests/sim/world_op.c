@@ -90,12 +90,41 @@ static bool may_fail(const struct world_ep *ep, const struct world_op *op,
 	return w->faulty && !(ep->index < w->n_stable && other >= 0 && other < w->n_stable);
 }
 
+/* What is refused, for its memory is closed or cannot be registered, harms nobody. */
+static void complete_rma(struct world_ep *ep, const struct rvcm_ep_comp *comp)
+{
+	struct world_op *op = comp->op_context;
+
+	assert_non_null(ep->ep);
+	ep->world->completions++;
+	if (comp->flags & RVCM_EP_REMOTE) {
+		ep->reserved--;
+		world_rma_arrived(ep, comp);
+		return;
+	}
+	assert_false(op->ended);
+	if (comp->status == RVCM_STATUS_OK) {
+		world_rma_done(ep, op);
+	} else if (comp->status != RVCM_STATUS_KEY_REJECTED &&
+		   comp->status != RVCM_STATUS_NO_MEMORY) {
+		if (!may_fail(ep, op, comp))
+			fail_msg("RMA: %s: %s", rvcm_status_name(comp->status),
+				 comp->text ? comp->text : "");
+		ep->world->errors++;
+	}
+	end(ep, op);
+}
+
 static void complete(void *ctx, const struct rvcm_ep_comp *comp)
 {
 	struct world_ep *ep = ctx;
 	struct world_op *op = comp->op_context;
 	bool fine = comp->status == RVCM_STATUS_OK || comp->status == RVCM_STATUS_TRUNCATED;
 
+	if (comp->flags & RVCM_EP_RMA) {
+		complete_rma(ep, comp);
+		return;
+	}
 	assert_non_null(ep->ep);
 	assert_false(op->ended);
 	assert_int_equal(op->send, !!(comp->flags & RVCM_EP_SEND));
