@@ -9,12 +9,20 @@
 static void files_text(char *buf)
 {
 	struct rlimit limit = { 0 };
+	char how[RVCM_LIMIT_TEXT_MAX / 2];
 
 	(void)getrlimit(RLIMIT_NOFILE, &limit); /* fails for bad arguments only: getrlimit(2) */
+	if (limit.rlim_cur < limit.rlim_max)
+		snprintf(how, sizeof(how), "raise it with ulimit -n, up to %llu",
+			 (unsigned long long)limit.rlim_max);
+	else
+		snprintf(how, sizeof(how),
+			 "that is the hard limit, raise it in limits.conf(5), or a service's by "
+			 "LimitNOFILE=");
 	snprintf(buf, RVCM_LIMIT_TEXT_MAX,
 		 "one more file descriptor, and the process has all of its %llu (RLIMIT_NOFILE): "
-		 "raise it with ulimit -n, up to %llu, or close some",
-		 (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
+		 "%s, or close some",
+		 (unsigned long long)limit.rlim_cur, how);
 }
 
 /* For those whose limit has no number that belongs to the process. */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define RVCM_LIMIT_TEXT_MAX 192
+#define RVCM_LIMIT_TEXT_MAX 224
 
 /*
  * What an errno (positive) of a call that was to open one more descriptor, or take one more port,
