@@ -94,25 +94,32 @@ static void good_values_are_taken(void **state)
 
 static void a_malformed_key_is_refused_and_not_shown(void **state)
 {
-	static const char *const keys[] = { "00112233445566778899aabbccddeef",
-					    "00112233445566778899aabbccddeeff0",
-					    "00112233445566778899aabbccddeefg" };
+	static const struct {
+		const char *key, *why;
+	} rows[] = {
+		{ "00112233445566778899aabbccddeef", "has 31 characters: allowed" },
+		{ "00112233445566778899aabbccddeeff0", "has 33 characters: allowed" },
+		{ "00112233445566778899aabbccddeefg", "and 'g' is no hexadecimal digit" },
+		{ "0x112233445566778899aabbccddeeff", "and 'x' is no hexadecimal digit" },
+		{ "00112233445566778899aabbccddeef\n", "and byte 0x0a is no hexadecimal digit" },
+	};
 	struct fi_info *hints = conf_hints(), *info;
 	char *old = strdup(getenv("FI_RVCM_JOB_KEY"));
 
 	(void)state;
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *text;
 		int rc;
 
-		setenv("FI_RVCM_JOB_KEY", keys[i], 1);
+		setenv("FI_RVCM_JOB_KEY", rows[i].key, 1);
 		caught_begin();
 		rc = ask(hints, &info);
 		text = caught_end();
 		assert_int_equal(rc, -FI_ENODATA);
 		assert_int_equal(caught_lines(text), 1);
 		assert_non_null(strstr(text, "FI_RVCM_JOB_KEY"));
-		assert_null(strstr(text, keys[i]));
+		assert_non_null(strstr(text, rows[i].why));
+		assert_null(strstr(text, rows[i].key));
 		free(text);
 	}
 	setenv("FI_RVCM_JOB_KEY", old, 1);

@@ -90,16 +90,34 @@ static const char *find_launcher(uint8_t key[RVCM_JOBKEY_BYTES])
 	return NULL;
 }
 
+#define STRAY_MAX 64
+
+/* The first character that is no digit, such as that of 0x; "" = none. */
+static const char *stray(const char *key, char text[STRAY_MAX])
+{
+	size_t digits = strspn(key, "0123456789abcdefABCDEF");
+	unsigned char c = (unsigned char)key[digits];
+
+	text[0] = '\0';
+	if (c)
+		snprintf(text, STRAY_MAX,
+			 isprint(c) ? ", and '%c' is no hexadecimal digit"
+				    : ", and byte 0x%02x is no hexadecimal digit",
+			 c);
+	return text;
+}
+
 int rvcm_jobkey_check(const struct rvcm_params *params)
 {
 	uint8_t key[RVCM_JOBKEY_BYTES];
+	char text[STRAY_MAX];
 
 	if (!params->job_key || from_digits(params->job_key, key) == 0)
 		return 0;
 	/* Not its value: it is meant to be a secret. */
 	rvcm_warn(RVCM_LOG_CORE,
-		  "FI_RVCM_JOB_KEY has %zu characters: allowed are %u hexadecimal digits",
-		  strlen(params->job_key), 2 * RVCM_JOBKEY_BYTES);
+		  "FI_RVCM_JOB_KEY has %zu characters%s: allowed are %u hexadecimal digits",
+		  strlen(params->job_key), stray(params->job_key, text), 2 * RVCM_JOBKEY_BYTES);
 	return -EINVAL;
 }
 
