@@ -170,6 +170,17 @@ static void places_on_pci_are_read(void **state)
 	assert_false(nic.on_pci);
 }
 
+static void what_is_down_is_named(void **state)
+{
+	char text[RVCM_VERBS_NIC_DOWN_MAX];
+
+	(void)state;
+	assert_non_null(strstr(rvcm_verbs_nic_down("eth0", text), "(ip link set eth0 up)"));
+	assert_non_null(strstr(text, "link?")); /* not cut */
+	assert_non_null(strstr(rvcm_verbs_nic_down(NULL, text), "rdma link"));
+	assert_non_null(strstr(text, "link?"));
+}
+
 static void rates_are_read(void **state)
 {
 	(void)state;
@@ -191,6 +202,7 @@ int main(void)
 		cmocka_unit_test(a_receiver_is_waited_for_as_long_as_it_says),
 		cmocka_unit_test(no_memory_names_the_limit),
 		cmocka_unit_test(places_on_pci_are_read),
+		cmocka_unit_test(what_is_down_is_named),
 		cmocka_unit_test(rates_are_read),
 	};
 

@@ -115,3 +115,16 @@ void rvcm_verbs_nic_fill(struct rvcm_dev_attr *attr, const char *name, uint8_t n
 	nic->link_state = port->state == IBV_PORT_ACTIVE ? RVCM_DEV_LINK_UP : RVCM_DEV_LINK_DOWN;
 	nic_place(attr, name);
 }
+
+const char *rvcm_verbs_nic_down(const char *interface, char text[RVCM_VERBS_NIC_DOWN_MAX])
+{
+	if (interface)
+		snprintf(text, RVCM_VERBS_NIC_DOWN_MAX,
+			 "is its network interface up (ip link set %s up), and has that a link?",
+			 interface);
+	else
+		snprintf(text, RVCM_VERBS_NIC_DOWN_MAX,
+			 "is its network interface up (rdma link names it, ip link set up), and "
+			 "has that a link?");
+	return text;
+}

@@ -20,4 +20,10 @@ bool rvcm_verbs_nic_pci(const char *path, struct rvcm_dev_nic *nic);
 /* "100 Gb/sec (4X EDR)", as /sys says it, in bits per second; 0 = unknown. Pure. */
 uint64_t rvcm_verbs_nic_rate(const char *text);
 
+#define RVCM_VERBS_NIC_DOWN_MAX 128
+
+/* What to see to where a port of Ethernet is down; interface: its network interface, or NULL. Pure.
+ */
+const char *rvcm_verbs_nic_down(const char *interface, char text[RVCM_VERBS_NIC_DOWN_MAX]);
+
 #endif

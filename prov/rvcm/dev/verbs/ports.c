@@ -177,6 +177,15 @@ static int ports_addresses(struct ports *p, const struct rvcm_dev_attr *attr)
 	return n;
 }
 
+/* A network interface of the port, up or not; NULL if none is known. */
+static const char *ports_interface(const struct ports *p, uint8_t port, bool iwarp)
+{
+	for (const struct ifaddrs *ifa = p->ifas; ifa; ifa = ifa->ifa_next)
+		if (ports_gid(p, port, iwarp, ifa->ifa_name))
+			return ifa->ifa_name;
+	return NULL;
+}
+
 /* libibumad complains on stderr of ports that are none of its own. */
 static void ports_about(const char *name, uint8_t number, const struct ibv_port_attr *port,
 			char text[RVCM_VERBS_UMAD_TEXT_MAX])
@@ -185,6 +194,18 @@ static void ports_about(const char *name, uint8_t number, const struct ibv_port_
 		(void)rvcm_verbs_umad_text(name, number, text);
 	else
 		snprintf(text, RVCM_VERBS_UMAD_TEXT_MAX, "Ethernet");
+}
+
+/* about: what is said of a port that is not active. */
+static void ports_down(const struct ports *p, const char *name, uint8_t number, bool iwarp,
+		       const struct ibv_port_attr *port, const char *about)
+{
+	char text[RVCM_VERBS_NIC_DOWN_MAX];
+
+	if (port->link_layer != IBV_LINK_LAYER_INFINIBAND)
+		about = rvcm_verbs_nic_down(ports_interface(p, number, iwarp), text);
+	rvcm_warn(RVCM_LOG_CORE, "%s: not offered: port %u is %s; %s", name, number,
+		  ibv_port_state_str(port->state), about);
 }
 
 static void ports_port(struct ports *p, struct ibv_context *ctx,
@@ -203,8 +224,7 @@ static void ports_port(struct ports *p, struct ibv_context *ctx,
 	}
 	ports_about(name, number, &port, umad);
 	if (port.state != IBV_PORT_ACTIVE) {
-		rvcm_warn(RVCM_LOG_CORE, "%s: not offered: port %u is %s; %s", name, number,
-			  ibv_port_state_str(port.state), umad);
+		ports_down(p, name, number, iwarp, &port, umad);
 		return;
 	}
 	rvcm_info(RVCM_LOG_CORE, "%s: port %u: %s", name, number, umad);
