@@ -123,6 +123,14 @@ static void refusals_are_explained_to_who_asked(void **state)
 	assert_non_null(strstr(text, "data_progress"));
 	free(text);
 
+	hints->domain_attr->data_progress = FI_PROGRESS_UNSPEC;
+	hints->domain_attr->name = strdup("soft-nonesuch");
+	text = ask_caught(hints);
+	assert_non_null(strstr(text, "domain_attr->name: soft-nonesuch is asked for"));
+	free(text);
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = NULL;
+
 	/* Nobody asked for rvcm: nobody wants to know. */
 	free(hints->fabric_attr->prov_name);
 	hints->fabric_attr->prov_name = NULL;

@@ -204,18 +204,33 @@ static const char *check_format(const struct fi_info *hints, const struct fi_inf
 	return "info->addr_format: the device has an address of the other IP version";
 }
 
-static const char *check_names(const struct fi_info *hints, const struct fi_info *offer)
+static const char *check_provider(const struct fi_info *hints, const struct fi_info *offer)
+{
+	const struct fi_fabric_attr *fabric = hints->fabric_attr;
+
+	(void)offer;
+	if (fabric && !rvcm_hints_prov_name_met(fabric->prov_name))
+		return "fabric_attr->prov_name: names another provider, or one layered over rvcm";
+	return NULL;
+}
+
+/* NULL, the offer's name, or another one. */
+static bool name_met(const char *part, const char *hint, const char *offer, char *why)
+{
+	if (!hint || strcmp(hint, offer) == 0)
+		return true;
+	snprintf(why, RVCM_HINTS_WHY_MAX, "%s->name: %s is asked for", part, hint);
+	return false;
+}
+
+static bool names_met(const struct fi_info *hints, const struct fi_info *offer, char *why)
 {
 	const struct fi_fabric_attr *fabric = hints->fabric_attr;
 	const struct fi_domain_attr *domain = hints->domain_attr;
 
-	if (fabric && !rvcm_hints_prov_name_met(fabric->prov_name))
-		return "fabric_attr->prov_name: names another provider, or one layered over rvcm";
-	if (fabric && fabric->name && strcmp(fabric->name, offer->fabric_attr->name))
-		return "fabric_attr->name: names another fabric";
-	if (domain && domain->name && strcmp(domain->name, offer->domain_attr->name))
-		return "domain_attr->name: names another domain";
-	return NULL;
+	return name_met("fabric_attr", fabric ? fabric->name : NULL, offer->fabric_attr->name,
+			why) &&
+	       name_met("domain_attr", domain ? domain->name : NULL, offer->domain_attr->name, why);
 }
 
 static const char *check_models(const struct fi_info *hints, const struct fi_info *offer)
@@ -275,7 +290,7 @@ static const char *check_tclass(const struct fi_info *hints, const struct fi_inf
 }
 
 static const char *(*const checks[])(const struct fi_info *hints, const struct fi_info *offer) = {
-	check_names, check_format, check_models, check_keys, check_tclass,
+	check_provider, check_format, check_models, check_keys, check_tclass,
 };
 
 bool rvcm_hints_met(const struct fi_info *hints, const struct fi_info *offer,
@@ -283,6 +298,8 @@ bool rvcm_hints_met(const struct fi_info *hints, const struct fi_info *offer,
 {
 	if (!hints)
 		return true;
+	if (!names_met(hints, offer, why))
+		return false;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		const char *text = checks[i](hints, offer);
 
