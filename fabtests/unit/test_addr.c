@@ -122,6 +122,10 @@ static void format_fits_or_is_cut(void **state)
 	assert_string_equal(rvcm_addr_format(&v4, buf, 6), "10.0.");
 	rvcm_addr_format(&v4, buf, 0);
 	assert_string_equal(buf, "10.0.");
+	assert_string_equal(rvcm_addr_format_ip(&v4, buf, sizeof(buf)), "10.0.0.1");
+	assert_string_equal(rvcm_addr_format_ip(&longest, buf, sizeof(buf)),
+			    "fefe:fefe:fefe:fefe:fefe:fefe:fefe:fefe%4294967295");
+	assert_string_equal(rvcm_addr_format_ip(&none, buf, sizeof(buf)), "none");
 }
 
 static void kinds(void **state)

@@ -69,21 +69,30 @@ uint64_t rvcm_addr_hash(const struct rvcm_addr *addr, uint64_t seed)
 	return rvcm_hash_bytes(seed, addr, sizeof(*addr));
 }
 
+const char *rvcm_addr_format_ip(const struct rvcm_addr *addr, char *buf, size_t len)
+{
+	char ip[INET6_ADDRSTRLEN] = "none", scope[16] = "";
+
+	if (addr->family != RVCM_ADDR_NONE)
+		inet_ntop(addr->family == RVCM_ADDR_V4 ? AF_INET : AF_INET6, addr->ip, ip,
+			  sizeof(ip));
+	if (addr->scope)
+		snprintf(scope, sizeof(scope), "%%%u", addr->scope);
+	snprintf(buf, len, "%s%s", ip, scope);
+	return buf;
+}
+
 const char *rvcm_addr_format(const struct rvcm_addr *addr, char *buf, size_t len)
 {
-	char ip[INET6_ADDRSTRLEN], scope[16] = "";
+	char ip[RVCM_ADDR_STRLEN];
 
-	if (addr->family == RVCM_ADDR_V4) {
-		inet_ntop(AF_INET, addr->ip, ip, sizeof(ip));
+	rvcm_addr_format_ip(addr, ip, sizeof(ip));
+	if (addr->family == RVCM_ADDR_V4)
 		snprintf(buf, len, "%s:%u", ip, addr->port);
-	} else if (addr->family == RVCM_ADDR_V6) {
-		inet_ntop(AF_INET6, addr->ip, ip, sizeof(ip));
-		if (addr->scope)
-			snprintf(scope, sizeof(scope), "%%%u", addr->scope);
-		snprintf(buf, len, "[%s%s]:%u", ip, scope, addr->port);
-	} else {
+	else if (addr->family == RVCM_ADDR_V6)
+		snprintf(buf, len, "[%s]:%u", ip, addr->port);
+	else
 		snprintf(buf, len, "none");
-	}
 	return buf;
 }
 

@@ -64,6 +64,9 @@ uint64_t rvcm_addr_hash(const struct rvcm_addr *addr, uint64_t seed);
 /* "10.0.0.1:47", "[fe80::1%2]:47", "none". Cut to len, NUL-terminated if len > 0. Returns buf. */
 const char *rvcm_addr_format(const struct rvcm_addr *addr, char *buf, size_t len);
 
+/* The same without port and brackets: "10.0.0.1", "fe80::1%2". */
+const char *rvcm_addr_format_ip(const struct rvcm_addr *addr, char *buf, size_t len);
+
 /*
  * Numeric text, as format writes it; without a port (then 0), and IPv6 without a port also without
  * brackets. -EINVAL for anything else. *addr is set on success only.
