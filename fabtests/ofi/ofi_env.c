@@ -5,6 +5,7 @@
  */
 #include "conf/conf.h"
 
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -138,6 +139,38 @@ static void refusals_are_explained_to_who_asked(void **state)
 	text = ask_caught(hints);
 	assert_string_equal(text, "");
 	free(text);
+	fi_freeinfo(hints);
+}
+
+/* None of these is looked up in a network. */
+static void what_names_no_address_is_said(void **state)
+{
+	static const struct {
+		const char *node, *service;
+		int err;
+	} rows[] = {
+		{ "nosuchhost.invalid", NULL, EAI_NONAME },
+		{ "192.0.2.2", "notaport", EAI_SERVICE },
+		{ "192.0.2.2", "65536", 0 },
+	};
+	struct fi_info *hints = conf_hints(), *info;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *why = rows[i].err ? gai_strerror(rows[i].err) : "ports end at 65535";
+		char *text;
+		int rc;
+
+		caught_begin();
+		rc = fi_getinfo(CONF_VERSION, rows[i].node, rows[i].service, FI_NUMERICHOST, hints,
+				&info);
+		text = caught_end();
+		assert_int_equal(rc, -FI_ENODATA);
+		if (caught_lines(text) != 1 || !strstr(text, why) ||
+		    !strstr(text, rows[i].service ? rows[i].service : rows[i].node))
+			fail_msg("row %zu says: %s", i, text);
+		free(text);
+	}
 	fi_freeinfo(hints);
 }
 
@@ -408,6 +441,7 @@ int main(void)
 		cmocka_unit_test(iface_and_device_choose),
 		cmocka_unit_test(plain_rvcm_and_nothing_layered),
 		cmocka_unit_test(refusals_are_explained_to_who_asked),
+		cmocka_unit_test(what_names_no_address_is_said),
 		cmocka_unit_test(other_jobs_are_kept_out),
 		cmocka_unit_test(receives_from_other_jobs_end),
 		cmocka_unit_test(launchers_give_keys),

@@ -391,7 +391,7 @@ static const struct {
 	{ insert_errors, -FI_EINVAL, "FI_SYNC_ERR" },
 	{ insert_null, -FI_EINVAL, "2 addresses at NULL" },
 	{ insert_family, 0, "address 0 of 1" },
-	{ insert_service, 0, "no-such-service" },
+	{ insert_service, 0, "service no-such-service: Servname not supported" },
 	{ insert_no_service, -FI_EINVAL, "without a service" },
 	{ insert_many, -FI_EINVAL, "65535 and 2 ports" },
 	{ insert_no_ports, 0, NULL },

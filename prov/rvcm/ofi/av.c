@@ -235,7 +235,7 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	if (!node || !service)
 		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV, "fi_av_insertsvc: without %s",
 				   node ? "a service" : "a node");
-	n = rvcm_sockaddr_resolve(node, service, false, false, found, 16);
+	n = rvcm_sockaddr_resolve(node, service, false, false, found, 16, RVCM_LOG_WARN);
 	for (int i = 0; i < n && !name; i++) {
 		if (rvcm_sockaddr_fits(av->domain->addr_format, found[i].family))
 			name = &found[i];
@@ -243,10 +243,12 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	rvcm_lock_acquire(&av->domain->lock);
 	if (name)
 		insert_one(av, name, &report);
+	else if (n < 0)
+		report_one(&report, n, 0);
 	else
 		report_one(&report,
 			   rvcm_refuse(
-				   n < 0 ? n : -FI_ENODATA, RVCM_LOG_AV,
+				   -FI_ENODATA, RVCM_LOG_AV,
 				   "fi_av_insertsvc: %s %s names no address of the domain's format",
 				   node, service),
 			   0);
@@ -280,7 +282,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV,
 				   "fi_av_insertsym: no node, no service, or %zu times %zu of them",
 				   nodecnt, svccnt);
-	if (rvcm_sockaddr_resolve(node, service, true, false, &first, 1) != 1 ||
+	if (rvcm_sockaddr_resolve(node, service, true, false, &first, 1, RVCM_LOG_INFO) != 1 ||
 	    !rvcm_sockaddr_fits(av->domain->addr_format, first.family) ||
 	    first.port + svccnt > UINT16_MAX + 1u)
 		return rvcm_refuse(-FI_EINVAL, RVCM_LOG_AV,

@@ -4,7 +4,8 @@
  * first: devices on the destination's own network, then in the order of rvcm_devices_list.
  *
  * A bare -FI_ENODATA helps nobody. Each device that is not offered is said at info level with the
- * reason; if nothing at all is offered to a user who named rvcm, at warn level.
+ * reason; if nothing at all is offered to a user who named rvcm, or an address that was asked for
+ * is none, at warn level.
  */
 #include "config.h"
 
@@ -50,11 +51,14 @@ struct answer {
 	int refused;
 };
 
-static bool named(const struct fi_info *hints)
+/* How loud a refusal is. */
+static enum rvcm_log_level loudness(const struct fi_info *hints)
 {
+	bool named = rvcm_params_chosen();
+
 	if (hints && hints->fabric_attr && hints->fabric_attr->prov_name)
-		return rvcm_hints_prov_name_met(hints->fabric_attr->prov_name);
-	return rvcm_params_chosen();
+		named = rvcm_hints_prov_name_met(hints->fabric_attr->prov_name);
+	return named ? RVCM_LOG_WARN : RVCM_LOG_INFO;
 }
 
 /* An address among the hints: one, or none. */
@@ -63,7 +67,8 @@ static int hinted(const struct fi_info *hints, const void *p, size_t len, struct
 	if (!hints || !p)
 		return 0;
 	if (rvcm_sockaddr_get(hints->addr_format, p, len, addr)) {
-		rvcm_info(RVCM_LOG_FABRIC, "an address among the hints is malformed");
+		rvcm_log(loudness(hints), RVCM_LOG_FABRIC,
+			 "an address among the hints is malformed");
 		return -EINVAL;
 	}
 	return 1;
@@ -77,20 +82,21 @@ static int request_init(struct request *req, const char *node, const char *servi
 			const struct fi_info *hints)
 {
 	bool source = flags & FI_SOURCE, numeric = flags & FI_NUMERICHOST;
+	enum rvcm_log_level loud = loudness(hints);
 
 	memset(req, 0, sizeof(*req));
 	req->hints = hints;
 	if (source && !node && !service)
 		return -EINVAL;
 	if (source)
-		req->n_src =
-			rvcm_sockaddr_resolve(node, service, numeric, true, req->src, ADDRS_MAX);
+		req->n_src = rvcm_sockaddr_resolve(node, service, numeric, true, req->src,
+						   ADDRS_MAX, loud);
 	else
 		req->n_src = hinted(hints, hints ? hints->src_addr : NULL,
 				    hints ? hints->src_addrlen : 0, req->src);
 	if (!source && (node || service))
-		req->n_dest =
-			rvcm_sockaddr_resolve(node, service, numeric, false, req->dest, ADDRS_MAX);
+		req->n_dest = rvcm_sockaddr_resolve(node, service, numeric, false, req->dest,
+						    ADDRS_MAX, loud);
 	else
 		req->n_dest = hinted(hints, hints ? hints->dest_addr : NULL,
 				     hints ? hints->dest_addrlen : 0, req->dest);
@@ -249,7 +255,7 @@ static int answer_request(const struct request *req, const struct rvcm_params *p
 			  struct fi_info **info)
 {
 	struct rvcm_device *devices = rvcm_mem_calloc(RVCM_DEVICES_MAX, sizeof(*devices));
-	enum rvcm_log_level loud = named(req->hints) ? RVCM_LOG_WARN : RVCM_LOG_INFO;
+	enum rvcm_log_level loud = loudness(req->hints);
 	struct answer answer = { 0 };
 	int n, rc;
 

@@ -10,8 +10,6 @@
 
 #include <rdma/fabric.h>
 
-#include "base/log.h"
-
 bool rvcm_sockaddr_format_known(uint32_t format)
 {
 	return format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
@@ -104,7 +102,7 @@ static bool port_fits(const char *service)
 }
 
 int rvcm_sockaddr_resolve(const char *node, const char *service, bool numeric, bool passive,
-			  struct rvcm_addr *addrs, int n)
+			  struct rvcm_addr *addrs, int n, enum rvcm_log_level level)
 {
 	const struct addrinfo want = {
 		.ai_family = AF_UNSPEC,
@@ -116,14 +114,15 @@ int rvcm_sockaddr_resolve(const char *node, const char *service, bool numeric, b
 	int rc;
 
 	if (!port_fits(service)) {
-		rvcm_info(RVCM_LOG_FABRIC, "service %s: ports end at %u", service, UINT16_MAX);
+		rvcm_log(level, RVCM_LOG_FABRIC, "service %s: ports end at %u", service,
+			 UINT16_MAX);
 		return -ENODATA;
 	}
 	rc = getaddrinfo(node, service, &want, &list);
 	if (rc) {
-		rvcm_info(RVCM_LOG_FABRIC, "node %s, service %s: %s", node ? node : "(none)",
-			  service ? service : "(none)",
-			  rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+		rvcm_log(level, RVCM_LOG_FABRIC, "node %s, service %s: %s", node ? node : "(none)",
+			 service ? service : "(none)",
+			 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 		return rc == EAI_MEMORY ? -ENOMEM : -ENODATA;
 	}
 	for (ai = list; ai && count < n; ai = ai->ai_next) {

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include "base/addr.h"
+#include "base/log.h"
 
 union rvcm_sockaddr {
 	struct sockaddr any;
@@ -39,10 +40,10 @@ size_t rvcm_sockaddr_put(uint32_t format, const struct rvcm_addr *addr, union rv
 
 /*
  * Look up node and service (either may be NULL), at most n addresses, best first; returns how many.
- * passive: for listening, so that no node means any address and not loopback. -ENODATA, with a line
- * at info level, if there is none.
+ * passive: for listening, so that no node means any address and not loopback. -ENODATA if there is
+ * none; a line at that level says why.
  */
 int rvcm_sockaddr_resolve(const char *node, const char *service, bool numeric, bool passive,
-			  struct rvcm_addr *addrs, int n);
+			  struct rvcm_addr *addrs, int n, enum rvcm_log_level level);
 
 #endif
