@@ -44,6 +44,9 @@ ok() {
 }
 
 ok "both ends on one host" "$build/fabtests/conf/conf_msg"
+for iface in fe80::a fe80::a%eth0; do
+	FI_RVCM_IFACE=$iface ok "on the interface that has $iface" "$build/fabtests/conf/conf_name"
+done
 ok "names are looked up, and printed" "$build/fabtests/conf/conf_name"
 export FABTEST_OTHER_NETNS=$b FABTEST_OTHER_NODE=fe80::b%eth0
 # The other host's wire is cut while it computes, and its address with it.

@@ -77,7 +77,15 @@ static void iface_and_device_choose(void **state)
 	assert_int_equal(caught_lines(text), 1);
 	assert_non_null(strstr(text, "FI_RVCM_IFACE=nonesuch"));
 	assert_non_null(strstr(text, name)); /* what there is */
+	assert_non_null(strstr(text, "soft-lo on lo (127.0.0.1)"));
 	free(text);
+	setenv("FI_RVCM_IFACE", "127.0.0.1:80", 1);
+	text = ask_caught(hints);
+	assert_int_equal(caught_lines(text), 1);
+	assert_non_null(strstr(text, "FI_RVCM_IFACE=127.0.0.1:80: has a port"));
+	free(text);
+	setenv("FI_RVCM_IFACE", "127.0.0.1%lo", 1);
+	assert_int_equal(ask_quietly(hints), -FI_ENODATA);
 	setenv("FI_RVCM_IFACE", "lo", 1);
 	free(name);
 	fi_freeinfo(hints);

@@ -127,13 +127,44 @@ static void place(struct rvcm_device *device, const struct ifaddrs *ifaddrs)
 	}
 }
 
+int rvcm_devices_check(const struct rvcm_params *params)
+{
+	struct rvcm_addr addr;
+
+	if (!params->iface || rvcm_addr_parse(params->iface, &addr) || !addr.port)
+		return 0;
+	rvcm_warn(RVCM_LOG_CORE,
+		  "FI_RVCM_IFACE=%s: has a port: allowed are a network interface or an IP address",
+		  params->iface);
+	return -EINVAL;
+}
+
+/* The same link-local address, whose link is named as this device's interface: "fe80::1%eth0". */
+static bool on_link(const struct rvcm_device *device, const char *iface)
+{
+	const char *link = strchr(iface, '%');
+	char ip[INET6_ADDRSTRLEN];
+	struct rvcm_addr addr;
+
+	if (!link || link - iface >= (ptrdiff_t)sizeof(ip) || strcmp(link + 1, device->iface))
+		return false;
+	snprintf(ip, sizeof(ip), "%.*s", (int)(link - iface), iface);
+	if (rvcm_addr_parse(ip, &addr) || addr.family != RVCM_ADDR_V6 ||
+	    !rvcm_addr_is_linklocal(&addr))
+		return false;
+	addr.scope = device->attr.addr.scope;
+	return rvcm_devices_same_ip(&addr, &device->attr.addr);
+}
+
 static bool on_iface(const struct rvcm_device *device, const char *iface)
 {
 	struct rvcm_addr addr;
 
-	if (rvcm_addr_parse(iface, &addr) == 0)
-		return rvcm_devices_same_ip(&addr, &device->attr.addr);
-	return strcmp(iface, device->iface) == 0;
+	if (rvcm_addr_parse(iface, &addr))
+		return strcmp(iface, device->iface) == 0 || on_link(device, iface);
+	if (!addr.scope) /* whichever link it is on */
+		addr.scope = device->attr.addr.scope;
+	return rvcm_devices_same_ip(&addr, &device->attr.addr);
 }
 
 /* Does the user's choice leave this device out? Then it is said. */

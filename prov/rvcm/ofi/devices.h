@@ -31,6 +31,9 @@ struct rvcm_device {
  */
 int rvcm_devices_list(const struct rvcm_params *params, struct rvcm_device *devices, int n);
 
+/* -EINVAL, and it is said, if iface of params can be none and no address either. */
+int rvcm_devices_check(const struct rvcm_params *params);
+
 /* The one of that name (NULL = any) and address (NULL or any = any; its port does not matter). */
 const struct rvcm_device *rvcm_devices_find(const struct rvcm_device *devices, int n,
 					    const char *name, const struct rvcm_addr *addr);

@@ -202,17 +202,20 @@ static int ask_devices(const struct request *req, const struct rvcm_params *para
 	return 0;
 }
 
-#define NAMES_MAX 512
+#define NAMES_MAX 768
 
-/* What there is: "soft-lo on lo, soft-eth0 on eth0"; as many as there is room for. */
+/* What there is: "soft-eth0 on eth0 (192.0.2.2), soft-lo on lo (127.0.0.1)"; as many as fit. */
 static const char *list_names(const struct rvcm_device *devices, int n, char names[NAMES_MAX])
 {
+	char ip[RVCM_ADDR_STRLEN];
 	size_t used = 0;
 
 	snprintf(names, NAMES_MAX, "none");
 	for (int i = 0; i < n && used < NAMES_MAX; i++)
-		used += (size_t)snprintf(names + used, NAMES_MAX - used, "%s%s on %s",
-					 i ? ", " : "", devices[i].attr.name, devices[i].iface);
+		used += (size_t)snprintf(
+			names + used, NAMES_MAX - used, "%s%s on %s (%s)", i ? ", " : "",
+			devices[i].attr.name, devices[i].iface,
+			rvcm_addr_format_ip(&devices[i].attr.addr, ip, sizeof(ip)));
 	return names;
 }
 
@@ -305,7 +308,7 @@ int rvcm_getinfo(uint32_t version, const char *node, const char *service, uint64
 		return introduce(info);
 	if (hints && hints->fabric_attr && !rvcm_hints_prov_name_met(hints->fabric_attr->prov_name))
 		return -FI_ENODATA;
-	if (rvcm_params_read(&params) || rvcm_jobkey_check(&params))
+	if (rvcm_params_read(&params) || rvcm_jobkey_check(&params) || rvcm_devices_check(&params))
 		return -FI_ENODATA;
 	rc = request_init(&req, node, service, flags, hints);
 	if (rc)
