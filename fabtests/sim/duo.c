@@ -53,8 +53,6 @@ static void devs_open(struct duo_node *node)
 	struct sim_dev_conf dev;
 
 	sim_dev_conf_init(node->duo->net, &dev, false);
-	if (node->duo->message_bytes_max)
-		dev.attr.message_bytes_max = node->duo->message_bytes_max;
 	if (!node->duo->placed) { /* END is through when it has been handed over */
 		dev.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_PLACED;
 		dev.early = SIM_EARLY_ALWAYS;
@@ -200,14 +198,6 @@ void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_b
 	net_open(w, true);
 	w->mr = *mr;
 	w->lend_bytes_min = lend_bytes_min;
-	node_open(&w->nodes[0], 1);
-	node_open(&w->nodes[1], 1);
-}
-
-void duo_open_short(struct duo *w, size_t message_bytes_max)
-{
-	net_open(w, true);
-	w->message_bytes_max = message_bytes_max;
 	node_open(&w->nodes[0], 1);
 	node_open(&w->nodes[1], 1);
 }

@@ -45,9 +45,8 @@ struct duo_node {
 
 struct duo {
 	struct sim_net *net;
-	struct rvcm_mr_attr mr;   /* of both nodes; none unless duo_open_cached gave one */
-	size_t lend_bytes_min;    /* the same */
-	size_t message_bytes_max; /* of the devices; 0 = the simulator's, unless duo_open_short */
+	struct rvcm_mr_attr mr; /* of both nodes; none unless duo_open_cached gave one */
+	size_t lend_bytes_min;  /* the same */
 	struct duo_node nodes[2];
 	bool placed; /* a send is through when it is at the peer, not when it was handed over */
 	char bytes[600];
@@ -59,8 +58,6 @@ void duo_open(struct duo *w, int n_first, int n_second, bool placed);
 void duo_open_fabrics(struct duo *w, uint32_t first, uint32_t second);
 /* One endpoint in each, with a cache of registrations; what is so long is not copied. */
 void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_bytes_min);
-/* One endpoint in each, and no message of a device is longer, nor a part of a READ. */
-void duo_open_short(struct duo *w, size_t message_bytes_max);
 /* Those of the second node first. */
 void duo_close(struct duo *w);
 

@@ -68,7 +68,7 @@ static bool send_owed(struct rvcm_conn *conn)
 	if (words && conn->bye_due && (!rvcm_confirm_ask(conn) || !rvcm_confirm_bye(conn)))
 		return false;
 	conn->bye_due &= !words;
-	return rvcm_confirm_ask(conn);
+	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn);
 }
 
 /*
@@ -82,15 +82,12 @@ static bool is_ending(const struct rvcm_conn *conn)
 
 static bool serve_link(struct rvcm_conn *conn)
 {
-	bool sent = !conn->failing && send_owed(conn);
-	/* Few reads are under way at a time: messages do not wait until the others can be. */
-	bool done = sent && (conn->recovering || rvcm_read_drain(conn));
-
-	if (sent && !conn->failing)
+	if (!conn->failing && send_owed(conn))
 		rvcm_path_tell_ready(conn);
-	if (!conn->failing)
-		return done;
-	detach(conn);
+	else if (!conn->failing)
+		return false;
+	if (conn->failing)
+		detach(conn);
 	return true;
 }
 
