@@ -148,6 +148,26 @@ static void the_memory_is_waited_for_too(void **state)
 	memory_close(&m);
 }
 
+/* What the peer has confirmed went well, though the link is lost before the device says so. */
+static void what_was_confirmed_ends_well(void **state)
+{
+	struct memory m;
+
+	(void)state;
+	memory_open(&m, BOTH);
+	m.w->net.hold_tails = true;
+	assert_int_equal(do_rma(&m, 0, 0, 100, 1), 0);
+	world_run(m.w);
+	m.w->net.hold_confirms = true;
+	assert_int_equal(do_rma(&m, 0, 0, 100, 2), 0);
+	world_run(m.w);
+	fake_conn_break(world_conn(m.w, 0, 1), RVCM_STATUS_CONNECTION_LOST, "cut");
+	world_run(m.w);
+	assert_int_equal(world_take(m.w, 0)->comp.status, OK);
+	world_expect(m.w, 0, CTX(2), RVCM_STATUS_CONNECTION_LOST, 0);
+	memory_close(&m);
+}
+
 /* The data comes with the last part, once, when all is there. */
 static void data_follows_the_write(void **state)
 {
@@ -181,6 +201,7 @@ static void data_that_cannot_be_reported_ends_the_path(void **state)
 	(void)state;
 	memory_open(&m, BOTH);
 	m.w->nodes[1].full = true;
+	m.w->net.hold_confirms = true; /* nobody confirms what ends the path */
 	assert_int_equal(do_rma(&m, RVCM_EP_CQ_DATA, 0, 1, 1), 0);
 	world_run(m.w);
 	assert_int_equal(m.w->net.fault_status, RVCM_STATUS_NO_MEMORY);
@@ -583,6 +604,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_written_in_parts),
 		cmocka_unit_test(the_memory_is_waited_for_too),
+		cmocka_unit_test(what_was_confirmed_ends_well),
 		cmocka_unit_test(data_follows_the_write),
 		cmocka_unit_test(data_that_cannot_be_reported_ends_the_path),
 		cmocka_unit_test(it_is_read),

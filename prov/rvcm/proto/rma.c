@@ -195,6 +195,19 @@ void rvcm_rma_confirmed(struct rvcm_send *send)
 	rvcm_list_add_tail(&send->tx.peer->lent, &send->node);
 }
 
+/* No device has its memory any more: conn gave that back before it told of the loss. */
+void rvcm_rma_down(struct rvcm_peer *peer)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &peer->lent) {
+		struct rvcm_send *send = rvcm_container_of(pos, struct rvcm_send, node);
+
+		if (send->key && send->confirmed)
+			end(send, &ok);
+	}
+}
+
 const char *rvcm_rma_written(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_ep *ep = peer->ep;

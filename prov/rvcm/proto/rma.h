@@ -76,6 +76,8 @@ bool rvcm_rma_next(struct rvcm_send *send);
 void rvcm_rma_back(struct rvcm_send *send);
 /* The peer has all of it. */
 void rvcm_rma_confirmed(struct rvcm_send *send);
+/* The peer is lost: what it has confirmed ends well. */
+void rvcm_rma_down(struct rvcm_peer *peer);
 /* Put what it has. */
 void rvcm_rma_release(struct rvcm_send *send);
 /* A WRITE_DATA came. */
