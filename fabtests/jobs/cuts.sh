@@ -16,7 +16,7 @@ own=(--mca oob_tcp_dynamic_ipv4_ports 11000-11099)
 sever() {
 	while :; do
 		on 1 ss -tK dst 10.77.2.1 and sport gt :12000 and dport gt :12000
-		sleep 0.1
+		sleep 0.02
 	done >/dev/null 2>&1
 }
 
@@ -32,7 +32,7 @@ job() {
 }
 
 for round in 1 2; do
-	FI_RVCM_RECONNECT_TIMEOUT=30000 job "round-$round" 300 -m 200000
+	FI_RVCM_RECONNECT_TIMEOUT=30000 job "round-$round" 300 -m 1000000
 	ok "round $round: ends well" passed
 	ok "round $round: connections were lost, and went on" at_least "$(counter recoveries)" 1
 	ok "round $round: none was given up" test "$(counter recovery_fails)" = 0
