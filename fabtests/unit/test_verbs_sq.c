@@ -364,6 +364,32 @@ static void a_full_queue_says_so(void **state)
 	verbs_world_close(&w);
 }
 
+/* A write and the message behind it, both or neither, though a ping has taken a place. */
+static void what_belongs_together_finds_room_or_none(void **state)
+{
+	struct rvcm_dev_wr first = loud;
+	struct verbs_world w;
+
+	(void)state;
+	first.flags |= MORE;
+	verbs_world_open(&w, false);
+	rvcm_verbs_sq_ask(w.qp); /* a ping */
+	verbs_world_quiet(&w);
+	for (uint64_t i = 0; i < VERBS_WORLD_DEPTH - 2; i++)
+		assert_int_equal(verbs_world_post(&w, numbered(loud, i), 8), 0);
+	assert_int_equal(verbs_world_post(&w, numbered(first, 100), 8), -EAGAIN);
+	fake_ibv_complete(w.qp, 2);
+	expect(&w, 0, RVCM_STATUS_OK);
+	assert_int_equal(verbs_world_post(&w, numbered(first, 100), 8), 0);
+	assert_int_equal(verbs_world_post(&w, numbered(loud, 101), 8), 0);
+	fake_ibv_complete(w.qp, VERBS_WORLD_DEPTH - 1);
+	for (uint64_t i = 1; i < VERBS_WORLD_DEPTH - 2; i++)
+		expect(&w, i, RVCM_STATUS_OK);
+	expect(&w, 100, RVCM_STATUS_OK);
+	expect(&w, 101, RVCM_STATUS_OK);
+	verbs_world_close(&w);
+}
+
 /* -- doorbells --------------------------------------------------------------------------------- */
 
 static void more_waits_for_a_flush(void **state)
@@ -710,6 +736,7 @@ int main(void)
 		cmocka_unit_test(a_read_of_nothing_says_so),
 		cmocka_unit_test(a_read_fails_behind_the_others),
 		cmocka_unit_test(a_full_queue_says_so),
+		cmocka_unit_test(what_belongs_together_finds_room_or_none),
 		cmocka_unit_test(more_waits_for_a_flush),
 		cmocka_unit_test(one_without_more_takes_all_along),
 		cmocka_unit_test(a_full_batch_leaves),

@@ -289,10 +289,17 @@ static __attribute__((noinline)) int sq_post_batched(struct rvcm_verbs_qp *qp,
 	return 0;
 }
 
-static inline bool sq_full(const struct rvcm_verbs_qp *qp)
+/*
+ * What says that more follows wants room for that too, or the caller would have half of what
+ * belongs together in the queue. He cannot count on it alone: a ping of ours may be in there.
+ */
+static inline bool sq_full(const struct rvcm_verbs_qp *qp, uint32_t flags)
 {
-	return qp->posted - qp->done >= qp->attr.sq_depth ||
-	       qp->cq->in_flight >= atomic_load_explicit(&qp->cq->sends_max, memory_order_relaxed);
+	uint32_t more = flags & RVCM_DEV_WR_MORE && qp->attr.sq_depth > 1;
+
+	return qp->posted - qp->done + more >= qp->attr.sq_depth ||
+	       qp->cq->in_flight + more >=
+		       atomic_load_explicit(&qp->cq->sends_max, memory_order_relaxed);
 }
 
 static inline bool sq_waits(const struct rvcm_verbs_qp *qp)
@@ -312,7 +319,7 @@ int rvcm_verbs_sq_post(struct rvcm_dev_qp *base, const struct rvcm_dev_wr *wr)
 				atomic_load_explicit(&qp->state, memory_order_acquire) !=
 					RVCM_DEV_QP_RTS))
 		return -ENOTCONN;
-	if (RVCM_VERBS_UNLIKELY(sq_full(qp)))
+	if (RVCM_VERBS_UNLIKELY(sq_full(qp, wr->flags)))
 		return -EAGAIN;
 	rc = sq_check(qp, wr);
 	if (rc)
