@@ -319,7 +319,7 @@ static void serve(void)
 /* As the peer names it: fi_mr(3), FI_MR_VIRT_ADDR. */
 static uint64_t memory_address(void)
 {
-	bool virtual = fi.info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | FI_MR_BASIC);
+	bool virtual = fi.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 
 	return virtual ? (uintptr_t)fi.mem.memory : (uintptr_t)fi.mem.memory - (uintptr_t)&fi.mem;
 }
