@@ -92,7 +92,7 @@ struct rvcm_message_rail {
 _Static_assert(sizeof(struct rvcm_message_rail) == 16, "rail");
 
 struct rvcm_message_fin {
-	uint8_t status[4]; /* enum rvcm_status as the receiver saw it; 0 = all was read */
+	uint8_t status[4]; /* enum rvcm_status as the receiver saw it; 0 = all is there */
 	uint8_t reserved[4];
 };
 

@@ -13,6 +13,10 @@
  * Neither side owes the other a word after the last one: the sender's operation is over when the
  * device is through with the memory, the receiver's when it has all.
  *
+ * Where both ends are to move a part (path.shares) the RTS has a rail too: the receiver reads the
+ * last part and asks for what comes before that. Then there is a FIN (rndv.c), and each side's
+ * operation is over when both parts are; unless all was asked for, because the rest is short.
+ *
  * What cannot be registered here goes in copies, as ever: the sender's RTS does not say writes, or
  * the receiver's ASK has no places (pieces.c). Both kinds are served in the order of the ASKs, so
  * that a WRITTEN too can only be of the first receive that is not full.
