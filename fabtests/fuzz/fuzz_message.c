@@ -22,7 +22,7 @@ static void check_rts(const struct rvcm_parse *msg, const uint8_t *end)
 	require(msg->n_rails <= RVCM_CONN_DEVS_MAX);
 	require((const uint8_t *)(msg->rails + msg->n_rails) + msg->early == end);
 	require(msg->early <= msg->length);
-	require(!msg->n_rails || (!msg->early && !msg->writes));
+	require(!msg->early || !msg->n_rails || msg->writes);
 	for (uint32_t i = 0; i < msg->n_rails; i++) {
 		require(rvcm_le64_get(msg->rails[i].address) <= UINT64_MAX - msg->length);
 		require(rvcm_le16_get(msg->rails[i].rail) < RVCM_CONN_DEVS_MAX);
