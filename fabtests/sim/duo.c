@@ -53,6 +53,7 @@ static void devs_open(struct duo_node *node)
 	struct sim_dev_conf dev;
 
 	sim_dev_conf_init(node->duo->net, &dev, false);
+	dev.attr.pushes = node->duo->pushes;
 	if (!node->duo->placed) { /* END is through when it has been handed over */
 		dev.attr.caps &= ~(uint32_t)RVCM_DEV_CAP_PLACED;
 		dev.early = SIM_EARLY_ALWAYS;
@@ -164,9 +165,9 @@ void duo_receive(struct duo_end *at)
 	assert_int_equal(rvcm_ep_recv(at->ep, &rx), 0);
 }
 
-static void net_open(struct duo *w, bool placed)
+static void net_open_seeded(struct duo *w, bool placed, uint64_t seed)
 {
-	struct sim_conf conf = { .seed = 3, .live_keys = true, .retry_timeout_ns = 100 * SIM_S };
+	struct sim_conf conf = { .seed = seed, .live_keys = true, .retry_timeout_ns = 100 * SIM_S };
 
 	memset(w, 0, sizeof(*w));
 	w->placed = placed;
@@ -175,6 +176,11 @@ static void net_open(struct duo *w, bool placed)
 		w->nodes[i].duo = w;
 		w->nodes[i].fabrics = DUO_FABRIC_0;
 	}
+}
+
+static void net_open(struct duo *w, bool placed)
+{
+	net_open_seeded(w, placed, 3);
 }
 
 void duo_open(struct duo *w, int n_first, int n_second, bool placed)
@@ -200,6 +206,14 @@ void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_b
 	w->lend_bytes_min = lend_bytes_min;
 	node_open(&w->nodes[0], 1);
 	node_open(&w->nodes[1], 1);
+}
+
+void duo_open_pushing(struct duo *w, int n_second, uint64_t seed)
+{
+	net_open_seeded(w, true, seed);
+	w->pushes = true;
+	node_open(&w->nodes[0], 1);
+	node_open(&w->nodes[1], n_second);
 }
 
 void duo_know(struct duo_end *end, int index)

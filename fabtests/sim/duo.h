@@ -47,6 +47,7 @@ struct duo {
 	struct sim_net *net;
 	struct rvcm_mr_attr mr; /* of both nodes; none unless duo_open_cached gave one */
 	size_t lend_bytes_min;  /* the same */
+	bool pushes;            /* devices would rather write: duo_open_pushing */
 	struct duo_node nodes[2];
 	bool placed; /* a send is through when it is at the peer, not when it was handed over */
 	char bytes[600];
@@ -58,6 +59,10 @@ void duo_open(struct duo *w, int n_first, int n_second, bool placed);
 void duo_open_fabrics(struct duo *w, uint32_t first, uint32_t second);
 /* One endpoint in each, with a cache of registrations; what is so long is not copied. */
 void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_bytes_min);
+/* One endpoint in the first, so many in the second; devices that would rather write, and are
+ * through with what has been placed; the seed decides how long packets take.
+ */
+void duo_open_pushing(struct duo *w, int n_second, uint64_t seed);
 /* Those of the second node first. */
 void duo_close(struct duo *w);
 

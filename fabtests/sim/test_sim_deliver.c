@@ -202,6 +202,36 @@ static void its_last_word_vouches(void **state)
 	duo_close(&w);
 }
 
+/* The same of what is written, whose sender waits for its device too. */
+static void take_and_close(int n_ends, size_t bytes, uint64_t seed)
+{
+	struct duo w;
+	struct duo_end *sender = &w.nodes[0].ends[0], *closing = &w.nodes[1].ends[0];
+
+	duo_open_pushing(&w, n_ends, seed);
+	duo_know(sender, 0);
+	duo_receive(closing);
+	duo_deliver(&w, 0);
+	duo_pass(&w, SIM_S);
+	assert_int_equal(sender->sent, 1);
+	duo_receive(closing);
+	duo_send(sender, 0, bytes, RVCM_EP_DELIVERED | RVCM_EP_COMPLETION);
+	while (closing->received < 2)
+		duo_turn(&w);
+	duo_end_close(closing);
+	duo_pass(&w, SIM_S);
+	assert_int_equal(sender->failed, 0);
+	assert_int_equal(sender->sent, 2);
+	duo_close(&w);
+}
+
+static void its_last_word_vouches_for_what_is_written(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		take_and_close(1, DUO_LENT, seed);
+}
+
 /* The other way round: what comes when it closes is not vouched for by the last word either. */
 static void its_last_word_is_no_more_than_true(void **state)
 {
@@ -228,6 +258,7 @@ int main(void)
 		cmocka_unit_test(others_are_confirmed),
 		cmocka_unit_test(taken_before_is_confirmed),
 		cmocka_unit_test(its_last_word_vouches),
+		cmocka_unit_test(its_last_word_vouches_for_what_is_written),
 		cmocka_unit_test(its_last_word_is_no_more_than_true),
 		cmocka_unit_test(it_reads_and_is_not_looked_after),
 	};

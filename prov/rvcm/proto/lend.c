@@ -85,7 +85,7 @@ void rvcm_lend_back(struct rvcm_send *send)
 {
 	send->tails--;
 	if (send->key)
-		rvcm_rma_back(send);
+		rvcm_send_back(send);
 	else if (send->asked)
 		rvcm_write_done(send);
 	else

@@ -284,7 +284,7 @@ void rvcm_peer_down(struct rvcm_peer *peer, const struct rvcm_conn_cause *cause)
 	peer->off_told = false;
 	peer->long_sent = false;
 	end_finished(&peer->announced);
-	rvcm_rma_down(peer);
+	rvcm_send_down(peer);
 	end_sends(&peer->delivering, &why);
 	end_sends(&peer->lent, &why);
 	end_sends(&peer->asked, &why);

@@ -357,6 +357,10 @@ bool rvcm_send_is_long_under_way(struct rvcm_peer *peer);
 void rvcm_send_deliver(struct rvcm_send *send);
 /* The peer has accepted everything before mark. */
 void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark);
+/* A tail of what is to be confirmed has come back: it is over if it was. */
+void rvcm_send_back(struct rvcm_send *send);
+/* The peer is lost: what it has confirmed ends well. */
+void rvcm_send_down(struct rvcm_peer *peer);
 /* Make a send that is on no list. NULL: tx_max exist, or no memory. */
 struct rvcm_send *rvcm_send_new(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length);
 /* Take a copy of the payload, unless there is one; the sender's memory is not needed any more. */
@@ -512,6 +516,8 @@ const char *rvcm_write_asked(struct rvcm_send *send, const struct rvcm_parse *ms
 bool rvcm_write_send(struct rvcm_send *send);
 /* A tail of it has come back. */
 void rvcm_write_done(struct rvcm_send *send);
+/* Report, count and free. */
+void rvcm_write_end(struct rvcm_send *send);
 /*
  * Have recv's message written to its memory, or a part of it if there is a rail to read the rest
  * from. The error is that of registering it, or of a read after which nothing is to be asked for.

@@ -49,12 +49,10 @@ static void count(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length
 	rvcm_stat_add(&ep->stats.rma_bytes, length);
 }
 
-static void end(struct rvcm_send *send, const struct rvcm_why *why)
+void rvcm_rma_end(struct rvcm_send *send, const struct rvcm_why *why)
 {
-	struct rvcm_peer *peer = send->tx.peer;
-
 	if (why->status == RVCM_STATUS_OK)
-		count(peer->ep, &send->tx, send->length);
+		count(send->tx.peer->ep, &send->tx, send->length);
 	rvcm_send_end(send, why);
 }
 
@@ -63,7 +61,7 @@ static void end_and_go(struct rvcm_send *send, const struct rvcm_why *why)
 {
 	struct rvcm_peer *peer = send->tx.peer;
 
-	end(send, why);
+	rvcm_rma_end(send, why);
 	if (!rvcm_list_empty(&peer->leaving))
 		rvcm_peer_go(peer);
 }
@@ -178,36 +176,6 @@ static bool write_part(struct rvcm_send *send)
 	return true;
 }
 
-void rvcm_rma_back(struct rvcm_send *send)
-{
-	if (send->confirmed && send->tails == 0)
-		end_and_go(send, &ok);
-}
-
-void rvcm_rma_confirmed(struct rvcm_send *send)
-{
-	send->confirmed = true;
-	if (send->tails == 0) {
-		end(send, &ok);
-		return;
-	}
-	rvcm_list_del(&send->node);
-	rvcm_list_add_tail(&send->tx.peer->lent, &send->node);
-}
-
-/* No device has its memory any more: conn gave that back before it told of the loss. */
-void rvcm_rma_down(struct rvcm_peer *peer)
-{
-	struct rvcm_list *pos, *tmp;
-
-	rvcm_list_for_each_safe (pos, tmp, &peer->lent) {
-		struct rvcm_send *send = rvcm_container_of(pos, struct rvcm_send, node);
-
-		if (send->key && send->confirmed)
-			end(send, &ok);
-	}
-}
-
 const char *rvcm_rma_written(struct rvcm_peer *peer, const struct rvcm_parse *msg)
 {
 	struct rvcm_ep *ep = peer->ep;
@@ -300,7 +268,7 @@ static void start_reads(struct rvcm_send *send)
 		why = (struct rvcm_why) { .status = send->status, .err = -rc };
 	}
 	if (!send->reads && send->status != RVCM_STATUS_FLUSHED)
-		end(send, &why);
+		rvcm_rma_end(send, &why);
 }
 
 /* -- both ---------------------------------------------------------------------------------- */
@@ -334,7 +302,7 @@ bool rvcm_rma_next(struct rvcm_send *send)
 	if (!send->begun && rvcm_key_await(send->key))
 		return false;
 	if (!send->begun && !begin(send, &why)) {
-		end(send, &why);
+		rvcm_rma_end(send, &why);
 		return true;
 	}
 	if (!(send->tx.flags & RVCM_EP_READ))

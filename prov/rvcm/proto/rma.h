@@ -72,12 +72,8 @@ bool rvcm_rma_allows(uint32_t rights, uint64_t base, uint64_t bytes, uint32_t ac
 		     size_t length, struct rvcm_why *why);
 /* Go on with the first of the queue. False: it waits. */
 bool rvcm_rma_next(struct rvcm_send *send);
-/* A tail of it has come back. */
-void rvcm_rma_back(struct rvcm_send *send);
-/* The peer has all of it. */
-void rvcm_rma_confirmed(struct rvcm_send *send);
-/* The peer is lost: what it has confirmed ends well. */
-void rvcm_rma_down(struct rvcm_peer *peer);
+/* Report, count and free. */
+void rvcm_rma_end(struct rvcm_send *send, const struct rvcm_why *why);
 /* Put what it has. */
 void rvcm_rma_release(struct rvcm_send *send);
 /* A WRITE_DATA came. */

@@ -307,6 +307,17 @@ bool rvcm_send_next(struct rvcm_peer *peer)
 	return true;
 }
 
+/* The peer vouches for it, and no device has its memory. */
+static void end_delivered(struct rvcm_send *send)
+{
+	if (send->key)
+		rvcm_rma_end(send, &ok);
+	else if (send->n_places)
+		rvcm_write_end(send);
+	else
+		rvcm_send_end(send, &ok);
+}
+
 void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark)
 {
 	struct rvcm_list *node;
@@ -316,13 +327,40 @@ void rvcm_send_confirmed(struct rvcm_peer *peer, uint32_t mark)
 
 		if ((int32_t)(mark - send->mark) < 0)
 			break;
-		if (send->key)
-			rvcm_rma_confirmed(send);
-		else
-			rvcm_send_end(send, &ok);
+		send->confirmed = true;
+		if (send->tails == 0) {
+			end_delivered(send);
+			continue;
+		}
+		rvcm_list_del(node);
+		rvcm_list_add_tail(&peer->lent, node);
 	}
 	if (!rvcm_list_empty(&peer->leaving))
 		rvcm_peer_go(peer);
+}
+
+void rvcm_send_back(struct rvcm_send *send)
+{
+	struct rvcm_peer *peer = send->tx.peer;
+
+	if (!send->confirmed || send->tails)
+		return;
+	end_delivered(send);
+	if (!rvcm_list_empty(&peer->leaving))
+		rvcm_peer_go(peer);
+}
+
+/* No device has its memory any more: conn gave that back before it told of the loss. */
+void rvcm_send_down(struct rvcm_peer *peer)
+{
+	struct rvcm_list *pos, *tmp;
+
+	rvcm_list_for_each_safe (pos, tmp, &peer->lent) {
+		struct rvcm_send *send = rvcm_container_of(pos, struct rvcm_send, node);
+
+		if (send->confirmed)
+			end_delivered(send);
+	}
 }
 
 int rvcm_send_queue(struct rvcm_ep *ep, const struct rvcm_ep_tx *tx, size_t length)

@@ -80,11 +80,18 @@ static struct rvcm_message_written *put_written(uint8_t *buf, const struct rvcm_
 	return written + 1;
 }
 
-/* All is given: what is missing is the device's word, and the peer's if it reads. */
+/*
+ * All is given: what is missing is the device's word, and the peer's if it reads, or is to vouch
+ * for it. It is asked now, and not when the device is through: it may take all and close meanwhile.
+ */
 static void part(struct rvcm_send *send)
 {
 	struct rvcm_peer *peer = send->tx.peer;
 
+	if (!send->told && send->tx.flags & RVCM_EP_DELIVERED) {
+		rvcm_send_deliver(send);
+		return;
+	}
 	rvcm_list_del(&send->node);
 	rvcm_list_add_tail(send->told ? &peer->announced : &peer->lent, &send->node);
 }
@@ -118,28 +125,31 @@ bool rvcm_write_send(struct rvcm_send *send)
 		send->place++;
 		send->place_given = 0;
 	}
+	rvcm_path_commit_tail(peer->path, most, &tail);
 	if (send->given == send->asked)
 		part(send);
-	rvcm_path_commit_tail(peer->path, most, &tail);
 	return true;
+}
+
+void rvcm_write_end(struct rvcm_send *send)
+{
+	struct rvcm_ep *ep = send->tx.peer->ep;
+
+	rvcm_stat_inc(&ep->stats.tx_msgs);
+	rvcm_stat_add(&ep->stats.tx_bytes, send->length);
+	rvcm_send_end(send, &ok);
 }
 
 void rvcm_write_done(struct rvcm_send *send)
 {
-	struct rvcm_peer *peer = send->tx.peer;
-
 	if (send->tails || send->given < send->asked || send->told)
 		return;
-	if (send->fin) {
+	if (send->fin)
 		rvcm_rndv_sent(send);
-		return;
-	}
-	rvcm_stat_inc(&peer->ep->stats.tx_msgs);
-	rvcm_stat_add(&peer->ep->stats.tx_bytes, send->length);
-	if (send->tx.flags & RVCM_EP_DELIVERED && peer->path)
-		rvcm_send_deliver(send);
+	else if (send->tx.flags & RVCM_EP_DELIVERED)
+		rvcm_send_back(send);
 	else
-		rvcm_send_end(send, &ok);
+		rvcm_write_end(send);
 }
 
 /* -- the receiver ------------------------------------------------------------------------- */
