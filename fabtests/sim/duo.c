@@ -242,6 +242,33 @@ void duo_end_close(struct duo_end *end)
 	end->ep = NULL;
 }
 
+void duo_take_unasked(struct duo *w)
+{
+	struct duo_end *closing = &w->nodes[1].ends[0];
+	uint32_t received = closing->received;
+
+	duo_receive(closing);
+	duo_deliver(w, 0);
+	while (closing->received == received) {
+		sim_step_by(w->net, sim_now(w->net) + SIM_MS);
+		rvcm_engine_progress(w->nodes[1].engine);
+	}
+	rvcm_ep_shutdown(closing->ep);
+}
+
+void duo_go_unasked(struct duo *w)
+{
+	struct duo_end *closing = &w->nodes[1].ends[0];
+
+	while (!rvcm_ep_quiet(closing->ep)) {
+		rvcm_carrier_control(rvcm_engine_carrier(w->nodes[1].engine));
+		rvcm_engine_progress(w->nodes[1].engine);
+		sim_step_by(w->net, sim_now(w->net) + SIM_MS);
+	}
+	duo_end_close(closing);
+	duo_pass(w, SIM_S);
+}
+
 void duo_close(struct duo *w)
 {
 	for (int i = 1; i >= 0; i--) {

@@ -78,6 +78,12 @@ void duo_send(struct duo_end *from, int to, size_t bytes, uint32_t flags);
 /* Node 0's first endpoint sends to that one of node 1: how it ends is to be heard. */
 void duo_deliver(struct duo *w, int to);
 void duo_receive(struct duo_end *at);
+/*
+ * The first end of the second node takes a message that is to be confirmed, and begins to close
+ * before anybody can ask; the second function ends that. The first node does not look meanwhile.
+ */
+void duo_take_unasked(struct duo *w);
+void duo_go_unasked(struct duo *w);
 /* One more endpoint of the node, which counts from 0; with that name, unless that is NULL. */
 void duo_end_open(struct duo_node *node, int index, const struct rvcm_addr *name);
 /* In order, or within a minute; nothing if it is closed. */

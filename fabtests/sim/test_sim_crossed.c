@@ -200,6 +200,32 @@ static void end_is_not_said_for_another_link_has_failed(void **state)
 	duo_close(w);
 }
 
+/* And says of which link it vouches for what has come: END goes over the other one. */
+static void end_vouches_over_another_link(void **state)
+{
+	struct crossed c;
+	struct duo *w = &c.duo;
+	struct duo_end *sender = &w->nodes[0].ends[0], *closing = &w->nodes[1].ends[0];
+
+	(void)state;
+	cross(&c);
+	meet(w);
+	for (int i = 0; i < 20; i++) { /* the numbers of the two links differ */
+		duo_receive(sender);
+		duo_send(closing, 0, 1, 0);
+		duo_pass(w, 100 * SIM_MS);
+	}
+	assert_int_equal(sender->received, 20);
+	duo_take_unasked(w);
+	sim_qp_silence(c.other); /* the answer would come over this one */
+	duo_deliver(w, 0);       /* too late */
+	duo_go_unasked(w);
+	sim_qp_heal(c.other);
+	assert_int_equal(sender->sent, 1);
+	assert_int_equal(sender->failed, 1);
+	duo_close(w);
+}
+
 /* Only HELLO comes on the link that node 0 has opened; what is behind it does not. */
 static void silence_behind_hello(struct crossed *c)
 {
@@ -257,6 +283,7 @@ int main(void)
 		cmocka_unit_test(end_comes_late_on_another_link),
 		cmocka_unit_test(end_is_lost_with_another_link),
 		cmocka_unit_test(end_is_not_said_for_another_link_has_failed),
+		cmocka_unit_test(end_vouches_over_another_link),
 		cmocka_unit_test(only_who_shook_hands_is_told),
 	};
 

@@ -177,26 +177,12 @@ static void it_reads_and_is_not_looked_after(void **state)
 static void its_last_word_vouches(void **state)
 {
 	struct duo w;
-	struct duo_end *sender = &w.nodes[0].ends[0], *closing = &w.nodes[1].ends[0];
-	uint32_t received;
+	const struct duo_end *sender = &w.nodes[0].ends[0];
 
 	(void)state;
 	world_open_on(&w, 1, false);
-	received = closing->received;
-	duo_receive(closing);
-	duo_deliver(&w, 0);
-	while (closing->received == received) {
-		sim_step_by(w.net, sim_now(w.net) + SIM_MS);
-		rvcm_engine_progress(w.nodes[1].engine); /* and who has sent does not look */
-	}
-	rvcm_ep_shutdown(closing->ep);
-	while (!rvcm_ep_quiet(closing->ep)) {
-		rvcm_carrier_control(rvcm_engine_carrier(w.nodes[1].engine));
-		rvcm_engine_progress(w.nodes[1].engine);
-		sim_step_by(w.net, sim_now(w.net) + SIM_MS);
-	}
-	duo_end_close(closing);
-	duo_pass(&w, SIM_S);
+	duo_take_unasked(&w);
+	duo_go_unasked(&w);
 	assert_int_equal(sender->sent, 1);
 	assert_int_equal(sender->failed, 0);
 	duo_close(&w);
@@ -232,6 +218,33 @@ static void its_last_word_vouches_for_what_is_written(void **state)
 		take_and_close(1, DUO_LENT, seed);
 }
 
+/* END is what is said where others of the process go on. */
+static void its_end_vouches_where_its_process_goes_on(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		take_and_close(2, 1, seed);
+		take_and_close(2, DUO_LENT, seed);
+	}
+}
+
+/* It vouches for what came before it closed, and not for what came then. */
+static void its_end_is_no_more_than_true(void **state)
+{
+	struct duo w;
+	const struct duo_end *sender = &w.nodes[0].ends[0];
+
+	(void)state;
+	world_open_on(&w, 2, false);
+	duo_take_unasked(&w);
+	duo_deliver(&w, 0);
+	sim_step_by(w.net, sim_now(w.net) + 100 * SIM_MS);
+	duo_go_unasked(&w);
+	assert_int_equal(sender->sent, 1);
+	assert_int_equal(sender->failed, 1);
+	duo_close(&w);
+}
+
 /* The other way round: what comes when it closes is not vouched for by the last word either. */
 static void its_last_word_is_no_more_than_true(void **state)
 {
@@ -259,6 +272,8 @@ int main(void)
 		cmocka_unit_test(taken_before_is_confirmed),
 		cmocka_unit_test(its_last_word_vouches),
 		cmocka_unit_test(its_last_word_vouches_for_what_is_written),
+		cmocka_unit_test(its_end_vouches_where_its_process_goes_on),
+		cmocka_unit_test(its_end_is_no_more_than_true),
 		cmocka_unit_test(its_last_word_is_no_more_than_true),
 		cmocka_unit_test(it_reads_and_is_not_looked_after),
 	};

@@ -10,11 +10,13 @@
  * another link than the answer: until that has been answered, ENDED, though the endpoint may be
  * gone by then; or until END has been said here too, for that link was lost.) When it answers less
  * than was asked, another answer follows as soon as that is so. Where BYE is what is said, none
- * does: the link ends. So BYE answers too, asked or not: the question may come too late.
+ * does: the link ends. So BYE answers too, asked or not: the question may come too late. And so
+ * does END, of what its endpoint was sent, for behind it no answer is of use to that.
  *
  * The next HEARTBEAT waits for the answer to the last one, so one is under way.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/le.h"
 #include "base/mem.h"
@@ -160,8 +162,48 @@ void rvcm_confirm_dropped(struct rvcm_path_full *path)
 {
 	if (!path->in || is_said(path))
 		return;
-	path->unsaid = true;
 	be_unsure(path->in);
+	if (!path->unsaid) /* what was kept until now came before the last */
+		path->sure_before = path->hearing ? path->in->sure_before : path->in->rx_next - 1;
+	path->unsaid = true;
+}
+
+size_t rvcm_confirm_part(const struct rvcm_path_full *path, const struct rvcm_conn *on,
+			 uint16_t dst, uint8_t *body)
+{
+	const struct rvcm_conn *conn = path ? path->in : NULL;
+	struct rvcm_wire_end *end = (void *)body;
+
+	if (!conn || path->in_slot != dst || conn->incarnation != on->incarnation)
+		return 0;
+	memset(end, 0, sizeof(*end));
+	rvcm_le32_put(end->confirmed, path->unsaid ? path->sure_before : conn->rx_next);
+	rvcm_le32_put(end->begun, conn->begun);
+	end->own = conn->own;
+	return sizeof(*end);
+}
+
+/* Is that the conn by which we send to it? It may have been told over another. */
+static bool is_about(const struct rvcm_wire_end *end, const struct rvcm_conn *conn)
+{
+	return conn && rvcm_le32_get(end->begun) == conn->begun && end->own == !conn->own;
+}
+
+const char *rvcm_confirm_parted(struct rvcm_path_full *path, uint16_t src, const uint8_t *body,
+				size_t bytes)
+{
+	const struct rvcm_carrier_attr *attr = &path->carrier->attr;
+	const struct rvcm_wire_end *end = (const void *)body;
+	uint32_t confirmed;
+
+	if (bytes < sizeof(*end) || path->out_slot != src || !is_about(end, path->out))
+		return NULL;
+	confirmed = rvcm_le32_get(end->confirmed);
+	if (rvcm_seq_before(path->out->tx_seq, confirmed))
+		return "confirms what was not sent";
+	if (path->confirm && !path->down_due)
+		attr->sink->confirmed(attr->sink_ctx, &path->pub, confirmed);
+	return NULL;
 }
 
 /* Is END still to be posted? Or BYE said instead, and none of that will be. */

@@ -10,6 +10,9 @@
 #include "conn/conn_impl.h"
 #include "conn/path.h"
 
+/* What is owed is this long at most. */
+#define OWED_BYTES (sizeof(struct rvcm_wire_frame) + sizeof(struct rvcm_wire_end))
+
 /* An END, said or owed, whose endpoint is gone, and that has not been answered. */
 struct parting {
 	struct rvcm_list node; /* conn.partings, of where it was said */
@@ -53,7 +56,12 @@ void rvcm_part_owe(struct rvcm_conn *conn, enum rvcm_wire_kind kind, uint16_t sr
 
 static void post_owed(struct rvcm_conn *conn, struct rvcm_owed *owed, struct rvcm_buf *buf)
 {
-	rvcm_tx_commit(conn, buf, owed->kind, owed->src, owed->dst, 0);
+	size_t bytes = 0;
+
+	if (owed->kind == RVCM_WIRE_END)
+		bytes = rvcm_confirm_part(owed->path, conn, owed->dst,
+					  buf->frame + sizeof(struct rvcm_wire_frame));
+	rvcm_tx_commit(conn, buf, owed->kind, owed->src, owed->dst, bytes);
 	if (owed->path)
 		owed->path->leave = RVCM_PATH_LEFT;
 	else
@@ -77,7 +85,7 @@ bool rvcm_part_send_owed(struct rvcm_conn *conn)
 		if (!conn->up || conn->bye_ordinal ||
 		    !rvcm_seq_before(conn->tx_seq, conn->tx_limit))
 			return true;
-		buf = rvcm_buf_get(&conn->carrier->bufs, sizeof(struct rvcm_wire_frame));
+		buf = rvcm_buf_get(&conn->carrier->bufs, OWED_BYTES);
 		if (!buf)
 			return false;
 		post_owed(conn, rvcm_list_entry(node, struct rvcm_owed, node), buf);
@@ -373,6 +381,7 @@ const char *rvcm_part_end(struct rvcm_conn *conn, const struct rvcm_wire_frame *
 	uint16_t src = rvcm_le16_get(frame->src_slot), dst = rvcm_le16_get(frame->dst_slot);
 	struct rvcm_path_full *path = rvcm_backlog_of(conn, frame);
 	struct rvcm_conn_cause cause;
+	const char *why = NULL;
 
 	if (path) {
 		rvcm_backlog_add(path, conn, frame, bytes);
@@ -380,6 +389,10 @@ const char *rvcm_part_end(struct rvcm_conn *conn, const struct rvcm_wire_frame *
 	}
 	rvcm_who_gone(conn, src, dst);
 	path = find(conn, src, dst);
+	if (path)
+		why = rvcm_confirm_parted(path, src, (const uint8_t *)(frame + 1), bytes);
+	if (why)
+		return why;
 	forget_number(conn, src);
 	if (path && rvcm_path_in_use(path)) {
 		end_later(path, conn, src);

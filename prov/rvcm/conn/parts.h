@@ -301,6 +301,15 @@ const char *rvcm_confirm_answered(struct rvcm_conn *conn, const uint8_t *body, s
 
 /* The message that has just come for the path was dropped, for its endpoint closes. */
 void rvcm_confirm_dropped(struct rvcm_path_full *path);
+/*
+ * The body of an END on that link, to the peer's dst, with or without a path: how far we vouch to
+ * it. Returns its length, 0 if there is nothing to vouch for.
+ */
+size_t rvcm_confirm_part(const struct rvcm_path_full *path, const struct rvcm_conn *on,
+			 uint16_t dst, uint8_t *body);
+/* That of the peer's END, from its src; down follows. NULL, or what is wrong with it. */
+const char *rvcm_confirm_parted(struct rvcm_path_full *path, uint16_t src, const uint8_t *body,
+				size_t bytes);
 /* The path is freed: what it has to say, or has said on another link, is still to be heard. */
 void rvcm_confirm_gone(struct rvcm_path_full *path);
 /* Say END to the peer's src, for our dst, when the one under way on end_conn has been answered. */

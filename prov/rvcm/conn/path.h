@@ -62,7 +62,8 @@ struct rvcm_path_full {
 	struct rvcm_conn *ended_conn;
 	uint16_t ended_slot;
 	struct rvcm_list of_ended; /* ended_conn's */
-	bool unsaid; /* a message was dropped since it closes, which the peer may not know yet */
+	bool unsaid; /* a message was dropped since it closes, which the peer may not know yet; */
+	uint32_t sure_before; /* it was not before this one, which in has counted */
 	enum rvcm_status down_status;
 
 	struct rvcm_conn *out; /* NULL: none */

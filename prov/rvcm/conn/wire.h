@@ -189,6 +189,20 @@ struct rvcm_wire_ack {
 
 _Static_assert(sizeof(struct rvcm_wire_ack) == 8, "ack");
 
+/*
+ * The body of END: of what dst_slot has sent to src_slot every message before confirmed was taken.
+ * The numbers are those of one conn, which that epoch began; own: the sender has opened it.
+ */
+struct rvcm_wire_end {
+	uint8_t imm_seen[4]; /* 0 in version 1 */
+	uint8_t confirmed[4];
+	uint8_t begun[4];
+	uint8_t own; /* 0 or 1 */
+	uint8_t reserved[3];
+};
+
+_Static_assert(sizeof(struct rvcm_wire_end) == 16, "end");
+
 /* The body of a BYE that stands in the place of an acceptor's HELLO. */
 struct rvcm_wire_bye {
 	uint8_t reason[2]; /* enum rvcm_wire_reason */
