@@ -438,11 +438,27 @@ static void check_links(struct run *r)
 		assert_in_range(links, 1, n * (n - 1) + n);
 }
 
+static void add_up_links(const struct world *w, struct plan_sums *sums)
+{
+	struct rvcm_carrier_stats stats;
+
+	for (int i = 0; i < w->n_engines; i++) {
+		if (!w->engines[i])
+			continue;
+		rvcm_carrier_stats(rvcm_engine_carrier(w->engines[i]->engine), &stats);
+		sums->side_links += stats.side_links;
+		sums->side_losses += stats.side_losses;
+		sums->side_pieces += stats.side_pieces;
+		sums->pieces_again += stats.pieces_again;
+	}
+}
+
 static void add_up(struct run *r)
 {
 	const struct sim_stats *stats = sim_net_stats(r->w->net);
 	struct plan_sums *sums = r->sums;
 
+	add_up_links(r->w, sums);
 	sums->completions += r->w->completions;
 	sums->errors += r->w->errors;
 	sums->rma_done += r->w->rma_done;

@@ -34,6 +34,7 @@ struct plan_sums {
 	uint64_t tx_eager, tx_rndv, tx_written, tx_copied, rx_copied, rx_unexpected, tx_lent,
 		rx_placed, completions, errors, rma_done, rma_data;
 	uint64_t breaks, kills, closes, lulls, replays, garbled, late, shared;
+	uint64_t side_links, side_losses, side_pieces, pieces_again;
 };
 
 /* A plan of any kind. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 #define HANG_S 60u /* of one schedule, which takes milliseconds */
 
 static struct {
@@ -56,6 +58,25 @@ int seeds_report(void **state)
 	return 0;
 }
 
+static bool wanted(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
+{
+	(void)ctx;
+	(void)level;
+	(void)subsys;
+	return true;
+}
+
+static void print(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
+		  const char *func, int line, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	(void)subsys;
+	fprintf(stderr, "# %s:%d: %s\n", func, line, text);
+}
+
+static const struct rvcm_log_sink log_sink = { wanted, print, NULL };
+
 int seeds_main(int argc, char **argv, const char *name, const struct CMUnitTest *tests, size_t n)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -67,6 +88,8 @@ int seeds_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 		tests += n - 1;
 		n = 1;
 	}
+	if (getenv("SEEDS_LOG"))
+		rvcm_log_set_sink(&log_sink);
 	signal(SIGABRT, struck);
 	signal(SIGALRM, struck);
 	return _cmocka_run_group_tests(name, tests, n, NULL, NULL);

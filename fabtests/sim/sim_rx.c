@@ -272,13 +272,22 @@ static void take_write(struct sim_qp *qp, struct sim_packet *packet)
 	answer(packet, SIM_PACKET_ACK, RVCM_STATUS_OK, NULL);
 }
 
+/* Who asked has given up the answer: what became of the memory is nothing to him. */
+static bool is_asked_for(const struct sim_packet *packet)
+{
+	const struct sim_qp *asker = packet->wire->end[!packet->to];
+
+	return asker && !asker->detached && asker->state != RVCM_DEV_QP_ERROR;
+}
+
 static void take_read(struct sim_qp *qp, struct sim_packet *packet)
 {
 	uint8_t *at = sim_mem_remote(dev_of(qp), packet->rkey, packet->raddr, packet->length,
 				     RVCM_DEV_ACCESS_REMOTE_READ);
 
 	if (packet->length && !at) {
-		sim_mem_watch_key(dev_of(qp), packet->rkey);
+		if (is_asked_for(packet))
+			sim_mem_watch_key(dev_of(qp), packet->rkey);
 		refuse(qp, packet, RVCM_STATUS_REMOTE_ACCESS, RVCM_STATUS_REMOTE_ABORTED);
 		return;
 	}

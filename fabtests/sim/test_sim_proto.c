@@ -175,6 +175,38 @@ static void who_stays_is_not_harmed_by_names_that_move(void **state)
 	assert_true(sums.closes > 24 * 8);
 }
 
+static void run_sides(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed, .steps = 600, .unkind = seed & 1 });
+}
+
+static void side_links_carry_parts(void **state)
+{
+	(void)state;
+	sums = (struct plan_sums) { 0 };
+	seeds_each(24, run_sides);
+	assert_true(sums.side_links > 24 && sums.side_pieces > 24 * 10);
+	assert_int_equal(sums.errors, 0);
+}
+
+static void run_broken_sides(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed,
+			     .steps = 600,
+			     .faults = true,
+			     .recovers = true,
+			     .rma = seed & 2,
+			     .unkind = seed & 1 });
+}
+
+static void what_a_side_link_loses_is_read_again(void **state)
+{
+	(void)state;
+	sums = (struct plan_sums) { 0 };
+	seeds_each(24, run_broken_sides);
+	assert_true(sums.side_losses > 0 && sums.pieces_again > 0);
+}
+
 static void run_removed(uint64_t seed)
 {
 	run(&(struct plan) { .seed = seed,
@@ -230,6 +262,8 @@ int main(int argc, char **argv)
 		SEEDED(an_orderly_close_loses_nothing),
 		SEEDED(who_stays_is_not_harmed_by_who_goes),
 		SEEDED(who_stays_is_not_harmed_by_names_that_move),
+		SEEDED(side_links_carry_parts),
+		SEEDED(what_a_side_link_loses_is_read_again),
 		SEEDED(every_operation_ends_when_no_device_is_left),
 		SEEDED(all_close_with_everything_pending),
 		SEEDED(any_schedule),

@@ -33,7 +33,7 @@ static void watch_way(struct rvcm_conn *conn)
 	if (!conn->straight)
 		return;
 	assert_true(rvcm_seq_before(conn->tx_seq, conn->way_until));
-	assert_true(last - link->completed + conn->reads_inflight <= link->sq_depth);
+	assert_true(last - link->completed + link->n_pieces <= link->sq_depth);
 	assert_true(last < link->signal_due);
 	assert_true(!conn->pending.first && !conn->held);
 }
@@ -47,8 +47,8 @@ static void watch_sending(struct rvcm_conn *conn)
 	if (conn->tx_sent == 0) /* else less may be granted on this link than on one before */
 		assert_false(rvcm_seq_before(conn->tx_limit, conn->tx_seq));
 	assert_false(rvcm_seq_before(rvcm_tx_next(conn), conn->tx_acked));
-	assert_true(link->posted - link->completed + conn->reads_inflight <= link->sq_depth);
-	assert_true(conn->reads_inflight <= RVCM_CONN_READS_MAX);
+	assert_true(link->posted - link->completed + link->n_pieces <= link->sq_depth);
+	assert_true(link->n_pieces <= RVCM_CONN_READS_MAX);
 	if (conn->way.end)
 		watch_way(conn);
 }
@@ -84,7 +84,7 @@ static void watch_conn(struct rvcm_conn *conn)
 		assert_false(conn->usual);
 		assert_int_equal(follow(&conn->pending, follow(&conn->replay, conn->tx_acked)),
 				 conn->tx_seq);
-		IMPLIES(!conn->failing, !conn->replay.first && conn->reads_inflight == 0);
+		IMPLIES(!conn->failing, !conn->replay.first);
 		return;
 	}
 	if (conn->lasts && (conn->failed || (conn->failing && !conn->link)))
@@ -92,8 +92,9 @@ static void watch_conn(struct rvcm_conn *conn)
 	if (!conn->link || conn->failed) {
 		assert_true(!conn->replay.first && !conn->pending.first);
 		assert_true(rvcm_list_empty(&conn->reads));
-		assert_int_equal(conn->reads_inflight, 0);
-		assert_int_equal(conn->reads_open, 0);
+		assert_true(rvcm_list_empty(&conn->reads_open));
+		assert_true(rvcm_list_empty(&conn->pieces_lost));
+		assert_true(rvcm_list_empty(&conn->sides) && conn->n_sides == 0);
 		assert_false(conn->usual);
 		return;
 	}
@@ -109,7 +110,8 @@ static void watch_path(struct rvcm_path_full *path)
 	IMPLIES(path->in, path->in->link || path->in->recovering || path->in->failing);
 	IMPLIES(path->out && path->blocked && !path->down_due, !rvcm_list_empty(&path->of_blocked));
 	IMPLIES(path->waiting, !path->out);
-	IMPLIES(path->reads || path->placing, path->in);
+	IMPLIES(path->placing, path->in);
+	IMPLIES(path->reads, path->in || path->out); /* RMA reads on out */
 	IMPLIES(path->tails, path->out);
 }
 

@@ -86,6 +86,8 @@ static struct world_engine *engine_open(struct world *w, int index)
 			.n_devs = seed % 17 < 4 ? 2 : 1,
 			.message_bytes_max = limits[seed % 23 < 18 ? 0 : seed % 2 + 1],
 			.window_max = windows[seed % 5],
+			.n_links = seed / 7 % 3 ? (uint32_t)(1 + seed / 21 % 4) : 1,
+			.stripe_bytes = 50 + seed % 300,
 			.hold = seed % 13 < 9,
 			.connect_timeout_ns = 8 * SIM_S,
 			.reconnect_timeout_ns = w->reconnect_ns,

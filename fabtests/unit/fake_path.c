@@ -156,6 +156,12 @@ int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 	return 0;
 }
 
+void rvcm_path_bulk(struct rvcm_path *pub, uint64_t bytes)
+{
+	(void)pub;
+	(void)bytes;
+}
+
 void rvcm_path_fault(struct rvcm_path *pub, enum rvcm_status status, const char *why)
 {
 	struct fake_conn *conn = fake_conn_of(pub);

@@ -46,10 +46,9 @@ static uint32_t spare(const struct rvcm_carrier_dev *dev)
 	return rvcm_carrier_pool_count(dev->carrier, dev->dev) / 4;
 }
 
-int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window)
+int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t start, uint32_t *window)
 {
-	uint32_t start = rvcm_carrier_window_start(dev->carrier);
-	uint32_t least = RVCM_CONN_CONTROL_MAX + 1, got;
+	uint32_t least = RVCM_CONN_CONTROL_MAX + (start != 0), got;
 	int rc;
 
 	*window = start;

@@ -10,7 +10,8 @@
 #include "conn/path.h"
 #include "conn/poll.h"
 
-#define CQ_DEPTH 4096u
+#define STRIPE_BYTES ((size_t)128 << 10)
+#define CQ_DEPTH     4096u
 
 /* -- mail --------------------------------------------------------------------------------- */
 
@@ -80,7 +81,7 @@ static int dev_open(struct rvcm_carrier *carrier, struct rvcm_carrier_dev *dev)
 static int check(const struct rvcm_carrier_attr *attr)
 {
 	if (attr->n_devs == 0 || attr->n_devs > RVCM_CONN_DEVS_MAX || attr->window_max == 0 ||
-	    attr->window_max > RVCM_CONN_WINDOW_MAX ||
+	    attr->window_max > RVCM_CONN_WINDOW_MAX || attr->n_links > RVCM_CONN_LINKS_MAX ||
 	    attr->message_bytes_max < RVCM_CONN_MESSAGE_FLOOR)
 		return -EINVAL;
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
@@ -145,6 +146,8 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	if (!carrier)
 		return -ENOMEM;
 	carrier->attr = *attr;
+	if (carrier->attr.stripe_bytes == 0)
+		carrier->attr.stripe_bytes = STRIPE_BYTES;
 	carrier->waits = rvcm_hold_outside(carrier);
 	draw(carrier);
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
@@ -169,10 +172,12 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	rvcm_list_init(&carrier->work);
 	rvcm_list_init(&carrier->held);
 	rvcm_list_init(&carrier->claims_failing);
+	rvcm_list_init(&carrier->sides_due);
 	rvcm_list_init(&carrier->ended);
 	rvcm_list_init(&carrier->reopening);
 	rvcm_buf_pool_init(&carrier->bufs, carrier);
 	rvcm_pool_init(&carrier->reads, sizeof(struct rvcm_read), 0, 64, 0);
+	rvcm_pool_init(&carrier->pieces, sizeof(struct rvcm_read_piece), 0, 64, 0);
 	for (uint32_t i = 0; i < attr->n_devs && !rc; i++)
 		rc = dev_open(carrier, &carrier->devs[i]);
 	if (rc) {
@@ -191,6 +196,7 @@ void rvcm_carrier_close(struct rvcm_carrier *carrier)
 		rvcm_slot_free(rvcm_list_entry(node, struct rvcm_slot, node));
 	rvcm_buf_pool_fini(&carrier->bufs);
 	rvcm_pool_fini(&carrier->reads);
+	rvcm_pool_fini(&carrier->pieces);
 	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
 		dev_close(&carrier->devs[i]);
 	rvcm_timer_queue_fini(&carrier->timers);
@@ -280,6 +286,7 @@ static __attribute__((noinline)) int run_due(struct rvcm_carrier *carrier)
 
 	carrier->due = false;
 	n = rvcm_proof_run(carrier);
+	n += rvcm_side_run(carrier);
 	n += rvcm_path_run(carrier);
 	return n + rvcm_work_run(carrier);
 }

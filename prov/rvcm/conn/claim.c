@@ -158,7 +158,7 @@ void rvcm_claim_accept(struct rvcm_contact *contact)
 {
 	struct rvcm_carrier *carrier = contact->carrier;
 	struct rvcm_link *link;
-	int rc = rvcm_link_open(contact, contact->req_dev, false, &link);
+	int rc = rvcm_link_open(contact, contact->req_dev, 0, false, &link);
 
 	if (rc) {
 		rvcm_contact_reject(contact, RVCM_WIRE_REASON_RESOURCE);

@@ -12,7 +12,7 @@
 
 /* -- life --------------------------------------------------------------------------------- */
 
-static struct rvcm_conn *find(struct rvcm_slot *slot, const struct rvcm_addr *peer)
+struct rvcm_conn *rvcm_conn_find(struct rvcm_slot *slot, const struct rvcm_addr *peer)
 {
 	const struct rvcm_conn_key key = { .slot = slot, .peer = peer };
 	struct rvcm_hash_node *node = rvcm_hash_find(&slot->carrier->conns,
@@ -52,7 +52,9 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 	rvcm_buf_queue_init(&conn->pending);
 	rvcm_buf_queue_init(&conn->unlent);
 	rvcm_list_init(&conn->reads);
-	rvcm_list_init(&conn->reads_lost);
+	rvcm_list_init(&conn->reads_open);
+	rvcm_list_init(&conn->pieces_lost);
+	rvcm_list_init(&conn->sides);
 	atomic_init(&conn->want_posted, false);
 	conn->want.kind = RVCM_MAIL_WANT;
 	conn->answer.kind = RVCM_MAIL_ANSWER;
@@ -66,7 +68,7 @@ static struct rvcm_conn *create(struct rvcm_slot *slot, const struct rvcm_addr *
 
 struct rvcm_conn *rvcm_conn_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer)
 {
-	struct rvcm_conn *conn = find(slot, peer);
+	struct rvcm_conn *conn = rvcm_conn_find(slot, peer);
 
 	return conn ? conn : create(slot, peer);
 }
@@ -295,7 +297,7 @@ static void give_back(struct rvcm_carrier *carrier, struct rvcm_link *link)
  */
 static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_conn *conn = find(link->slot, &link->peer);
+	struct rvcm_conn *conn = rvcm_conn_find(link->slot, &link->peer);
 	bool resumes;
 	int rc;
 
@@ -321,7 +323,9 @@ static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 
 static void link_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	if (link->opener)
+	if (link->index)
+		rvcm_side_up(carrier, link);
+	else if (link->opener)
 		opener_up(carrier, link);
 	else
 		rvcm_proof_up(carrier, link);
@@ -390,7 +394,7 @@ static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 /* The link came to nothing before it was a conn's; what waited for it goes on waiting. */
 static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
-	struct rvcm_conn *conn = link->opener ? find(link->slot, &link->peer) : NULL;
+	struct rvcm_conn *conn = link->opener ? rvcm_conn_find(link->slot, &link->peer) : NULL;
 
 	if (!link->opener)
 		rvcm_proof_down(carrier, link);
@@ -422,6 +426,10 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	struct rvcm_conn_cause cause;
 	struct rvcm_conn *conn;
 
+	if (link->index) {
+		rvcm_side_down(carrier, link);
+		return;
+	}
 	/* What arrived before the end is taken before the end: HELLO too. */
 	while (link->attached && rvcm_poll_dev(&carrier->devs[link->dev]) > 0)
 		;

@@ -36,6 +36,7 @@
 #include "dev/dev.h"
 
 #define RVCM_CONN_DEVS_MAX      8u
+#define RVCM_CONN_LINKS_MAX     16u
 #define RVCM_CONN_SLOTS_MAX     1024u
 #define RVCM_CONN_KEY_BYTES     16u
 #define RVCM_CONN_MESSAGE_FLOOR 512u /* bytes of a message that every peer takes */
@@ -138,6 +139,8 @@ struct rvcm_carrier_attr {
 	size_t head_bytes;   /* of a message that sink->place wants to see; 0 = it is not asked */
 	uint32_t window_max; /* messages in flight to one peer */
 	uint32_t pool_count; /* messages that a device's pool holds; 0 = 4096 */
+	uint32_t n_links;    /* of a conn, at most 16; 0 = 1. They carry parts of long reads: */
+	size_t stripe_bytes; /* so long, where there are several; 0 = 128 KiB */
 	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t attempt_timeout_ns; /* for one, then another is made; 0 = 2 s */
@@ -189,6 +192,10 @@ struct rvcm_carrier_stats {
 	uint64_t spared;      /* messages that the peer had, though its acknowledgement was lost */
 	uint64_t recovery_us; /* how long the last recovery took */
 	uint64_t recovery_us_max; /* and the longest */
+	uint64_t side_links;      /* links beside a conn's first that could be used */
+	uint64_t side_losses;     /* and that were lost while the conn was there */
+	uint64_t side_pieces;     /* of RDMA reads, posted on them */
+	uint64_t pieces_again;    /* posted again, for their link was lost */
 };
 
 /* -- carrier ------------------------------------------------------------------------------ */
@@ -354,6 +361,12 @@ struct rvcm_path_read {
  * even before up. -ENOTCONN: there is no link, or it is failing and down follows. -ENOMEM.
  */
 int rvcm_path_read(struct rvcm_path *path, const struct rvcm_path_read *read);
+
+/*
+ * So many bytes are to be moved between the two sides, by either, with RDMA: where that is much a
+ * conn that is to have further links gets them now.
+ */
+void rvcm_path_bulk(struct rvcm_path *path, uint64_t bytes);
 
 /*
  * The peer broke proto's format: end the path with this cause (a protocol error), as soon as the

@@ -8,6 +8,8 @@
  *   contact   control's half of a conn: the state machine of link_fsm.def
  *   conn      the data side's half: sequence numbers, credits, buffers
  *   link      one QP; control makes and destroys it, the data side has it from UP to RELEASED
+ *   side link one of the others of a conn, index 1 and up: it carries RDMA only; side.c, branch.c
+ *   branch    control's: a side link that we open, again and again
  *   claim     a link that a peer opened, until it has proved itself: claim.c, proof.c
  *
  * The halves share no field but talk by mail. Each mail node is embedded in the object it speaks of
@@ -27,6 +29,7 @@
  *     link FAILED    it broke; it is detached; DOWN will answer
  *     link RELEASED  the answer to DOWN, and the last word on the link
  *     link UNNAMED   it goes on, but not as the one to that peer: the endpoint has closed
+ *     link BRANCH    its conn wants side links
  *     conn WANT      connect
  *     slot SHUT      end what is being connected; if it is the last, all links
  *
@@ -56,7 +59,7 @@
 #define RVCM_CONN_WINDOW_MAX     1024u
 #define RVCM_CONN_CONTROL_MAX    8u /* control frames that one side may have in flight */
 #define RVCM_CONN_POOL_COUNT     4096u
-#define RVCM_CONN_READS_MAX      16u   /* RDMA reads in flight on a link */
+#define RVCM_CONN_READS_MAX      16u   /* pieces of RDMA reads in flight on a link */
 #define RVCM_CONN_SIGNAL_EVERY   16u   /* sends; more often where the device's queue is short */
 #define RVCM_CONN_REFUSALS_MAX   6u    /* worth some attempts, not all the time */
 #define RVCM_CONN_INCARNATIONS   4u    /* dead ones remembered per peer */
@@ -72,6 +75,7 @@ enum rvcm_mail_kind {
 	RVCM_MAIL_FAILED,
 	RVCM_MAIL_RELEASED,
 	RVCM_MAIL_UNNAMED,
+	RVCM_MAIL_BRANCH,
 	RVCM_MAIL_WANT,
 	RVCM_MAIL_ANSWER,
 	RVCM_MAIL_SHUT,
@@ -85,6 +89,7 @@ struct rvcm_mail {
 	enum rvcm_mail_kind kind;
 };
 
+struct rvcm_branch;
 struct rvcm_conn;
 struct rvcm_contact;
 struct rvcm_path_full;
@@ -102,6 +107,7 @@ struct rvcm_link {
 	struct rvcm_contact *contact; /* control's; the data side only hands it back */
 	struct rvcm_slot *slot;
 	uint16_t dev;
+	uint8_t index; /* in its conn: 0 carries messages, the others are side links */
 	bool opener;
 	uint64_t number; /* of its opening, in the carrier */
 	struct rvcm_addr peer;
@@ -115,6 +121,7 @@ struct rvcm_link {
 
 	struct rvcm_mail up, due, down;                             /* control posts */
 	struct rvcm_mail watched, taken, failed, released, unnamed; /* the data side posts */
+	struct rvcm_mail branch_mail;                               /* likewise */
 	struct rvcm_conn_cause cause;        /* control's, written before DOWN */
 	struct rvcm_conn_cause failed_cause; /* the data side's, written before FAILED */
 	bool down_posted;                    /* control's */
@@ -129,7 +136,9 @@ struct rvcm_link {
 	uint64_t by_ns;
 	uint32_t futile; /* links before it that were of no use */
 
-	/* Control's, of a claim. */
+	struct rvcm_branch *branch; /* control's, of a side link that we open */
+
+	/* Control's, of a claim or a side link: handed, of_contact, timer. */
 	bool claim;
 	bool unheard; /* the conn that it means was never known here: it begins */
 	bool handed;  /* to the data side */
@@ -140,7 +149,13 @@ struct rvcm_link {
 	uint32_t epoch;
 
 	/* The data side's. */
-	struct rvcm_conn *conn; /* NULL: a claim */
+	struct rvcm_conn *conn;    /* NULL: a claim, or a side link */
+	struct rvcm_conn *side_of; /* whose it is, as a side link */
+	struct rvcm_list of_sides; /* conn.sides */
+	struct rvcm_list pieces;   /* of reads, under way here */
+	uint32_t n_pieces;
+	size_t piece_bytes; /* of all of them */
+	bool branching;     /* BRANCH has been posted */
 	bool attached;
 	uint32_t hello_ack; /* of the peer's HELLO, if it came before the conn was known */
 	uint16_t hello_window;
@@ -164,15 +179,25 @@ struct rvcm_link {
 	bool settled; /* the slot is shut, and all that was sent is on its way; control reads it */
 };
 
-/* An RDMA read in pieces of at most the device's message size. */
+/* An RDMA read: read.c. */
 struct rvcm_read {
-	struct rvcm_list node; /* conn.reads, nowhere when all pieces are posted, conn.reads_lost */
+	struct rvcm_list node; /* conn.reads; nowhere when all pieces have been posted once */
+	struct rvcm_list open; /* conn.reads_open */
 	struct rvcm_conn *conn;
 	struct rvcm_path_full *path;
 	struct rvcm_path_read op;
-	size_t posted;           /* bytes */
-	uint32_t pieces;         /* in flight */
-	enum rvcm_status status; /* the first error */
+	size_t posted;   /* bytes, at least once */
+	uint32_t pieces; /* in flight, or lost */
+};
+
+/* A part of one, on a link or on none. */
+struct rvcm_read_piece {
+	struct rvcm_list node;  /* link.pieces, conn.pieces_lost */
+	struct rvcm_read *read; /* NULL: its conn is lost; the device is yet to say so */
+	struct rvcm_link *link; /* the last one */
+	size_t offset;
+	size_t bytes;
+	uint32_t losses; /* of side links, with it */
 };
 
 struct rvcm_conn {
@@ -288,10 +313,11 @@ struct rvcm_conn {
 	uint32_t rx_acked;
 	uint32_t rx_window;
 
-	struct rvcm_list reads;      /* not wholly posted */
-	struct rvcm_list reads_lost; /* a piece failed: the link is broken, and lets them go */
-	uint32_t reads_inflight;     /* pieces */
-	uint32_t reads_open;         /* rvcm_reads */
+	struct rvcm_list reads;       /* not wholly posted */
+	struct rvcm_list reads_open;  /* all of them, by rvcm_read.open */
+	struct rvcm_list pieces_lost; /* whose link is broken: they are to be read again */
+	struct rvcm_list sides;       /* its side links, by of_sides */
+	uint32_t n_sides;             /* of them, those that can be used */
 
 	/* Connecting. */
 	bool wanting;
@@ -330,11 +356,15 @@ struct rvcm_contact {
 	struct rvcm_list
 		of_reopening; /* carrier.reopening, while its conn waits for another link */
 	bool reopening;
-	uint16_t dev;       /* that which the lost link had */
-	uint16_t peer_slot; /* the peer's endpoint, of the conn that it has */
-	uint32_t begun;     /* which conn that is; 0 = none that lasts */
-	bool own;           /* we opened its first link */
-	uint32_t taken;     /* the highest epoch of a claim that was proven, of peer_incarnation */
+	uint16_t dev;                 /* that which its last link had */
+	uint16_t peer_slot;           /* the peer's endpoint, of the conn that it has */
+	uint32_t begun;               /* which conn that is; 0 = none that lasts */
+	uint32_t first;               /* the same, whether or not it lasts */
+	bool own;                     /* we opened its first link */
+	struct rvcm_list sides;       /* its side links, by of_contact */
+	bool branching;               /* it is to have some */
+	struct rvcm_branch *branches; /* those that we open; NULL: none was ever wanted */
+	uint32_t taken; /* the highest epoch of a claim that was proven, of peer_incarnation */
 
 	struct rvcm_dev_req *req; /* while it is being judged */
 	uint16_t req_dev;
@@ -428,8 +458,10 @@ struct rvcm_carrier {
 	uint32_t turn;                   /* counts progress and flushes */
 	uint8_t waits;                   /* hold.h: which frames may */
 	struct rvcm_list claims_failing; /* by link.work */
+	struct rvcm_list sides_due;      /* likewise: side.c */
 	struct rvcm_buf_pool bufs;
 	struct rvcm_pool reads;
+	struct rvcm_pool pieces;
 
 	/* Control's. */
 	struct rvcm_lock control_lock;

@@ -140,7 +140,7 @@ static void do_open(struct rvcm_contact *contact)
 	    !rvcm_request_has_kin(contact, contact->missed, false) &&
 	    !rvcm_request_has_kin(contact, contact->missed, true))
 		shake.flags |= RVCM_WIRE_ANEW;
-	rc = rvcm_link_open(contact, dev, true, &contact->link);
+	rc = rvcm_link_open(contact, dev, 0, true, &contact->link);
 	if (!rc) {
 		if (!contact->reopening)
 			shake.window = (uint16_t)contact->link->window;
@@ -233,6 +233,7 @@ static void do_give_up(struct rvcm_contact *contact)
 	drop_link(contact);
 	settle(contact);
 	contact->begun = 0;
+	rvcm_branch_stop(contact);
 	if (!wanted)
 		return;
 	rvcm_stat_add(&contact->carrier->stats.connect_fails, !reopening);
@@ -329,6 +330,7 @@ static void do_disconnect(struct rvcm_contact *contact)
 	uint64_t settled_ns = rvcm_carrier_now(carrier) + SETTLED_NS;
 
 	rvcm_claim_drop_all(contact);
+	rvcm_branch_stop(contact);
 	rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CLOSED, 0, NULL);
 	if (link->settled && settled_ns < by_ns)
 		by_ns = settled_ns;
@@ -345,6 +347,7 @@ static void do_finish(struct rvcm_contact *contact)
 	rvcm_contact_reject(contact, RVCM_WIRE_REASON_CLOSING);
 	drop_link(contact);
 	rvcm_claim_drop_all(contact);
+	rvcm_branch_stop(contact);
 	rvcm_contact_tidy(contact);
 }
 
@@ -398,6 +401,8 @@ void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn)
 void rvcm_contact_released(struct rvcm_contact *contact)
 {
 	rvcm_reopen_begin(contact);
+	if (!contact->reopening)
+		rvcm_branch_stop(contact);
 	if (contact->n_claims)
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_CLAIM);
 	else if (rvcm_reopen_waits(contact))
@@ -434,7 +439,8 @@ bool rvcm_contact_is_over(const struct rvcm_contact *contact)
 	bool forget = contact->peer_incarnation == 0 || !contact->named || contact->slot->shut;
 	bool idle = contact->state == RVCM_LINK_IDLE && forget;
 
-	return (idle || contact->state == RVCM_LINK_CLOSED) && contact->n_claims == 0;
+	return (idle || contact->state == RVCM_LINK_CLOSED) && contact->n_claims == 0 &&
+	       rvcm_list_empty(&contact->sides);
 }
 
 void rvcm_contact_tidy(struct rvcm_contact *contact)
@@ -461,16 +467,24 @@ static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 
 /* -- life --------------------------------------------------------------------------------- */
 
+struct rvcm_contact *rvcm_contact_find(struct rvcm_slot *slot, const struct rvcm_addr *peer)
+{
+	struct rvcm_carrier *carrier = slot->carrier;
+	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
+	struct rvcm_hash_node *node =
+		rvcm_hash_find(&carrier->contacts, rvcm_conn_key_hash(carrier, &key), &key);
+
+	return node ? rvcm_container_of(node, struct rvcm_contact, node) : NULL;
+}
+
 struct rvcm_contact *rvcm_contact_get(struct rvcm_slot *slot, const struct rvcm_addr *peer)
 {
 	struct rvcm_carrier *carrier = slot->carrier;
 	struct rvcm_conn_key key = { .slot = slot, .peer = peer };
-	uint64_t hash = rvcm_conn_key_hash(carrier, &key);
-	struct rvcm_hash_node *node = rvcm_hash_find(&carrier->contacts, hash, &key);
-	struct rvcm_contact *contact;
+	struct rvcm_contact *contact = rvcm_contact_find(slot, peer);
 
-	if (node)
-		return rvcm_container_of(node, struct rvcm_contact, node);
+	if (contact)
+		return contact;
 	contact = rvcm_mem_zalloc(sizeof(*contact));
 	if (!contact)
 		return NULL;
@@ -483,8 +497,9 @@ struct rvcm_contact *rvcm_contact_get(struct rvcm_slot *slot, const struct rvcm_
 	rvcm_list_init(&contact->ended);
 	rvcm_list_init(&contact->of_reopening);
 	rvcm_list_init(&contact->claims);
+	rvcm_list_init(&contact->sides);
 	rvcm_list_add_tail(&slot->contacts, &contact->of_slot);
-	rvcm_hash_insert(&carrier->contacts, &contact->node, hash);
+	rvcm_hash_insert(&carrier->contacts, &contact->node, rvcm_conn_key_hash(carrier, &key));
 	return contact;
 }
 
@@ -495,6 +510,7 @@ void rvcm_contact_free(struct rvcm_contact *contact)
 	rvcm_list_del(&contact->of_reopening);
 	if (contact->named)
 		rvcm_hash_del(&contact->carrier->contacts, &contact->node);
+	rvcm_mem_free(contact->branches);
 	rvcm_mem_free(contact);
 }
 

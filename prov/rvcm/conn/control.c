@@ -184,6 +184,21 @@ static void of_device(struct rvcm_carrier_dev *dev, enum rvcm_dev_event_type typ
 		rvcm_removed_see(dev);
 }
 
+/* Of link 0, or of who wants to be one. */
+static void of_link(struct rvcm_link *link, const struct rvcm_dev_event *ev)
+{
+	if (link->index)
+		rvcm_branch_event(link, ev);
+	else if (ev->type == RVCM_DEV_EVENT_ESTABLISHED)
+		established(link, ev);
+	else if (ev->type == RVCM_DEV_EVENT_REJECTED)
+		rejected(link, ev);
+	else if (ev->type == RVCM_DEV_EVENT_DISCONNECTED)
+		disconnected(link, ev);
+	else
+		failed(link, ev);
+}
+
 static void handle(struct rvcm_carrier_dev *dev, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_slot_listen *listen = ev->ctx;
@@ -193,19 +208,13 @@ static void handle(struct rvcm_carrier_dev *dev, const struct rvcm_dev_event *ev
 		rvcm_request_handle(listen->slot, listen->dev, ev);
 		break;
 	case RVCM_DEV_EVENT_ESTABLISHED:
-		established(ev->ctx, ev);
-		break;
 	case RVCM_DEV_EVENT_REJECTED:
-		rejected(ev->ctx, ev);
-		break;
 	case RVCM_DEV_EVENT_ADDR_ERROR:
 	case RVCM_DEV_EVENT_ROUTE_ERROR:
 	case RVCM_DEV_EVENT_UNREACHABLE:
 	case RVCM_DEV_EVENT_CONNECT_ERROR:
-		failed(ev->ctx, ev);
-		break;
 	case RVCM_DEV_EVENT_DISCONNECTED:
-		disconnected(ev->ctx, ev);
+		of_link(ev->ctx, ev);
 		break;
 	default: /* of the device; or how far an attempt has come */
 		of_device(dev, ev->type);
@@ -249,6 +258,10 @@ static void broken(struct rvcm_link *link)
 {
 	struct rvcm_contact *contact = link->contact;
 
+	if (link->index) {
+		rvcm_branch_broken(link);
+		return;
+	}
 	if (link->claim) {
 		rvcm_claim_broken(link);
 		return;
@@ -260,7 +273,9 @@ static void broken(struct rvcm_link *link)
 
 static void released(struct rvcm_link *link)
 {
-	if (link->claim)
+	if (link->index)
+		rvcm_branch_released(link);
+	else if (link->claim)
 		rvcm_claim_released(link);
 	else
 		rvcm_contact_released(link->contact);
@@ -305,6 +320,52 @@ static void shut(struct rvcm_slot *slot)
 		end_contacts(rvcm_list_entry(node, struct rvcm_slot, node), true);
 }
 
+static void watched(struct rvcm_link *link)
+{
+	if (link->index)
+		rvcm_branch_watched(link);
+	else
+		rvcm_claim_watched(link);
+}
+
+static void taken(struct rvcm_link *link)
+{
+	if (link->index)
+		rvcm_branch_taken(link);
+	else
+		rvcm_claim_proven(link);
+}
+
+static void read_one(struct rvcm_carrier *carrier, struct rvcm_mail *m)
+{
+	switch (m->kind) {
+	case RVCM_MAIL_WANT:
+		wanted(carrier, rvcm_container_of(m, struct rvcm_conn, want));
+		break;
+	case RVCM_MAIL_FAILED:
+		broken(rvcm_container_of(m, struct rvcm_link, failed));
+		break;
+	case RVCM_MAIL_RELEASED:
+		released(rvcm_container_of(m, struct rvcm_link, released));
+		break;
+	case RVCM_MAIL_UNNAMED:
+		rvcm_contact_unname(rvcm_container_of(m, struct rvcm_link, unnamed)->contact);
+		break;
+	case RVCM_MAIL_BRANCH:
+		rvcm_branch_want(rvcm_container_of(m, struct rvcm_link, branch_mail)->contact);
+		break;
+	case RVCM_MAIL_WATCHED:
+		watched(rvcm_container_of(m, struct rvcm_link, watched));
+		break;
+	case RVCM_MAIL_TAKEN:
+		taken(rvcm_container_of(m, struct rvcm_link, taken));
+		break;
+	default: /* RVCM_MAIL_SHUT */
+		shut(rvcm_container_of(m, struct rvcm_slot, shut_mail));
+		break;
+	}
+}
+
 static void read_mail(struct rvcm_carrier *carrier)
 {
 	struct rvcm_list mail;
@@ -312,34 +373,8 @@ static void read_mail(struct rvcm_carrier *carrier)
 
 	rvcm_list_init(&mail);
 	rvcm_mailbox_take_all(&carrier->to_control, &mail);
-	while ((node = rvcm_list_pop(&mail))) {
-		struct rvcm_mail *m = rvcm_container_of(node, struct rvcm_mail, node);
-
-		switch (m->kind) {
-		case RVCM_MAIL_WANT:
-			wanted(carrier, rvcm_container_of(m, struct rvcm_conn, want));
-			break;
-		case RVCM_MAIL_FAILED:
-			broken(rvcm_container_of(m, struct rvcm_link, failed));
-			break;
-		case RVCM_MAIL_RELEASED:
-			released(rvcm_container_of(m, struct rvcm_link, released));
-			break;
-		case RVCM_MAIL_UNNAMED:
-			rvcm_contact_unname(
-				rvcm_container_of(m, struct rvcm_link, unnamed)->contact);
-			break;
-		case RVCM_MAIL_WATCHED:
-			rvcm_claim_watched(rvcm_container_of(m, struct rvcm_link, watched));
-			break;
-		case RVCM_MAIL_TAKEN:
-			rvcm_claim_proven(rvcm_container_of(m, struct rvcm_link, taken));
-			break;
-		default: /* RVCM_MAIL_SHUT */
-			shut(rvcm_container_of(m, struct rvcm_slot, shut_mail));
-			break;
-		}
-	}
+	while ((node = rvcm_list_pop(&mail)))
+		read_one(carrier, rvcm_container_of(node, struct rvcm_mail, node));
 }
 
 /* -- the end of slots --------------------------------------------------------------------- */

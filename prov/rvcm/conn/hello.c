@@ -35,18 +35,31 @@ static uint32_t peer_takes(const struct rvcm_wire_frame *frame)
 	return max ? max : RVCM_CONN_MESSAGE_FLOOR;
 }
 
-int rvcm_hello_send(struct rvcm_conn *conn)
+static void fill(const struct rvcm_carrier *carrier, struct rvcm_link *link,
+		 struct rvcm_wire_hello *hello)
 {
-	struct rvcm_wire_hello hello = { .reserved = { 0 } };
-	struct rvcm_carrier *carrier = conn->carrier;
-	struct rvcm_link *link = conn->link;
-
+	memset(hello, 0, sizeof(*hello));
 	if (link->opener)
 		carrier->attr.env.random(carrier->attr.env.ctx, link->nonce, sizeof(link->nonce));
-	memcpy(hello.nonce, link->nonce, sizeof(hello.nonce));
-	hello_mac(carrier, link, link->opener, hello.mac);
-	rvcm_le32_put(hello.pid, carrier->attr.pid);
-	return rvcm_tx_hello(conn, &hello, takes(carrier, link));
+	memcpy(hello->nonce, link->nonce, sizeof(hello->nonce));
+	hello_mac(carrier, link, link->opener, hello->mac);
+	rvcm_le32_put(hello->pid, carrier->attr.pid);
+}
+
+int rvcm_hello_send(struct rvcm_conn *conn)
+{
+	struct rvcm_wire_hello hello;
+
+	fill(conn->carrier, conn->link, &hello);
+	return rvcm_tx_hello(conn, &hello, takes(conn->carrier, conn->link));
+}
+
+int rvcm_hello_send_side(struct rvcm_carrier *carrier, struct rvcm_link *link)
+{
+	struct rvcm_wire_hello hello;
+
+	fill(carrier, link, &hello);
+	return rvcm_tx_alone(carrier, link, &hello);
 }
 
 /* Its form, whoever sent it. */

@@ -12,12 +12,17 @@ static void mail_init(struct rvcm_mail *mail, enum rvcm_mail_kind kind)
 	rvcm_list_init(&mail->node);
 }
 
-/* A window, what goes beside it, and what may lie unsignalled; clamped to the device. */
-static uint32_t sq_depth(const struct rvcm_carrier *carrier, const struct rvcm_dev *dev)
+/*
+ * A window, what goes beside it, and what may lie unsignalled; or HELLO and what else a side link
+ * carries. Clamped to the device.
+ */
+static uint32_t sq_depth(const struct rvcm_carrier *carrier, const struct rvcm_dev *dev, bool side)
 {
 	uint32_t want = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX + RVCM_CONN_READS_MAX +
 			RVCM_CONN_SIGNAL_EVERY;
 
+	if (side)
+		want = RVCM_CONN_READS_MAX + 1;
 	return want < dev->attr.sq_depth_max ? want : dev->attr.sq_depth_max;
 }
 
@@ -29,7 +34,27 @@ static int refused(struct rvcm_carrier *carrier, int rc)
 	return rc;
 }
 
-int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener,
+static void init(struct rvcm_link *link)
+{
+	rvcm_list_init(&link->inflight);
+	rvcm_list_init(&link->of_contact);
+	rvcm_list_init(&link->of_sides);
+	rvcm_list_init(&link->pieces);
+	rvcm_list_init(&link->work);
+	rvcm_timer_init(&link->timer, NULL);
+	atomic_init(&link->ended, false);
+	mail_init(&link->up, RVCM_MAIL_UP);
+	mail_init(&link->due, RVCM_MAIL_DUE);
+	mail_init(&link->down, RVCM_MAIL_DOWN);
+	mail_init(&link->watched, RVCM_MAIL_WATCHED);
+	mail_init(&link->taken, RVCM_MAIL_TAKEN);
+	mail_init(&link->failed, RVCM_MAIL_FAILED);
+	mail_init(&link->released, RVCM_MAIL_RELEASED);
+	mail_init(&link->unnamed, RVCM_MAIL_UNNAMED);
+	mail_init(&link->branch_mail, RVCM_MAIL_BRANCH);
+}
+
+int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, uint8_t index, bool opener,
 		   struct rvcm_link **out)
 {
 	struct rvcm_carrier *carrier = contact->carrier;
@@ -38,8 +63,8 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	struct rvcm_dev_qp_attr attr = {
 		.cq = dev->cq,
 		.pool = dev->pool,
-		.sq_depth = sq_depth(carrier, dev->dev),
-		.rq_depth = carrier->attr.window_max + RVCM_CONN_CONTROL_MAX,
+		.sq_depth = sq_depth(carrier, dev->dev, index != 0),
+		.rq_depth = (index ? 0 : carrier->attr.window_max) + RVCM_CONN_CONTROL_MAX,
 		.sge_max = 2, /* a message, and its tail */
 		.rnr_timeout_ns = carrier->attr.rnr_timeout_ns,
 		.ctx = link,
@@ -48,7 +73,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 
 	if (!link)
 		return -ENOMEM;
-	rc = rvcm_budget_open(dev, &link->window);
+	rc = rvcm_budget_open(dev, index ? 0 : rvcm_carrier_window_start(carrier), &link->window);
 	if (rc) {
 		if (rc == -ENOBUFS)
 			rvcm_warn(RVCM_LOG_EP_CTRL,
@@ -62,24 +87,13 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, bool opener
 	link->slot = contact->slot;
 	link->peer = contact->peer;
 	link->dev = dev_index;
+	link->index = index;
 	link->opener = opener;
 	link->sq_depth = attr.sq_depth;
 	link->signal_every = attr.sq_depth / 2 < RVCM_CONN_SIGNAL_EVERY ? attr.sq_depth / 2
 									: RVCM_CONN_SIGNAL_EVERY;
 	link->signal_due = link->signal_every;
-	rvcm_list_init(&link->inflight);
-	rvcm_list_init(&link->of_contact);
-	rvcm_list_init(&link->work);
-	rvcm_timer_init(&link->timer, NULL);
-	atomic_init(&link->ended, false);
-	mail_init(&link->up, RVCM_MAIL_UP);
-	mail_init(&link->due, RVCM_MAIL_DUE);
-	mail_init(&link->down, RVCM_MAIL_DOWN);
-	mail_init(&link->watched, RVCM_MAIL_WATCHED);
-	mail_init(&link->taken, RVCM_MAIL_TAKEN);
-	mail_init(&link->failed, RVCM_MAIL_FAILED);
-	mail_init(&link->released, RVCM_MAIL_RELEASED);
-	mail_init(&link->unnamed, RVCM_MAIL_UNNAMED);
+	init(link);
 	rc = dev->dev->ops->qp_open(dev->dev, &attr, &link->qp);
 	if (rc) {
 		rvcm_budget_close(dev, link->window);

@@ -52,17 +52,17 @@ void rvcm_removed_hear(struct rvcm_carrier_dev *dev);
 /* -- budget.c: either side's -- */
 
 /*
- * Receives for a fresh link: its control frames', and *window messages. -ENOBUFS: all are promised;
- * or the device's error.
+ * Receives for a fresh link: its control frames', and *window messages: start, or fewer, where it
+ * is not 0. -ENOBUFS: all are promised; or the device's error.
  */
-int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t *window);
+int rvcm_budget_open(struct rvcm_carrier_dev *dev, uint32_t start, uint32_t *window);
 /* More messages for a link; returns how many of want. */
 uint32_t rvcm_budget_grow(struct rvcm_carrier_dev *dev, uint32_t want);
 /* The link, which had window, is no more. */
 void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window);
 
 /* -- link.c: control's -- */
-int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, bool opener,
+int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, uint8_t index, bool opener,
 		   struct rvcm_link **link);
 void rvcm_link_close(struct rvcm_link *link);
 /* The peer's handshake has told its incarnation, never 0. Once. */
@@ -73,6 +73,8 @@ void rvcm_link_recall(struct rvcm_link *link);
 /* -- contact.c: control's -- */
 /* Find or make; NULL: no memory. */
 struct rvcm_contact *rvcm_contact_get(struct rvcm_slot *slot, const struct rvcm_addr *peer);
+/* NULL: there is none. */
+struct rvcm_contact *rvcm_contact_find(struct rvcm_slot *slot, const struct rvcm_addr *peer);
 /* Its peer's endpoint has closed: what comes under that name from now on is another's. */
 void rvcm_contact_unname(struct rvcm_contact *contact);
 void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event);
@@ -177,6 +179,8 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 void rvcm_conn_lose(struct rvcm_conn *conn, enum rvcm_status status, int err, const char *detail);
 /* Likewise for what its device completed with an error. */
 void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *wc);
+/* NULL: there is none. */
+struct rvcm_conn *rvcm_conn_find(struct rvcm_slot *slot, const struct rvcm_addr *peer);
 /* Find it, or make it; NULL: no memory. */
 struct rvcm_conn *rvcm_conn_obtain(struct rvcm_slot *slot, const struct rvcm_addr *peer);
 /* The conn has a link now. */
@@ -363,6 +367,10 @@ uint32_t rvcm_tx_spare(struct rvcm_conn *conn, uint32_t ack);
 /* Tell the owners of tails that have been acknowledged. */
 void rvcm_tx_give_back(struct rvcm_conn *conn);
 
+/* HELLO of a side link, which has no conn's numbers. 0, or why not. */
+int rvcm_tx_alone(struct rvcm_carrier *carrier, struct rvcm_link *link,
+		  const struct rvcm_wire_hello *hello);
+
 /* -- hold.c -- */
 
 /* A frame of that size, which rvcm_hold_may (hold.h) has said may wait, was posted with MORE. */
@@ -384,6 +392,8 @@ void rvcm_rx_head(struct rvcm_conn *conn, const uint8_t *data, size_t bytes);
 
 /* -- hello.c -- */
 int rvcm_hello_send(struct rvcm_conn *conn);
+/* The same on a side link. */
+int rvcm_hello_send_side(struct rvcm_carrier *carrier, struct rvcm_link *link);
 /* The link's first frame. NULL: it proves the peer; else what is wrong, and *status. */
 const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *link,
 			     const uint8_t *data, size_t bytes, enum rvcm_status *status);
@@ -414,15 +424,63 @@ void rvcm_proof_adopt(struct rvcm_carrier *carrier, struct rvcm_link *link);
 /* -- read.c -- */
 int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,
 		    const struct rvcm_path_read *op);
+/* Post what the links take; true when nothing is left to be posted. */
 bool rvcm_read_drain(struct rvcm_conn *conn);
 /*
- * A piece is done. A failure breaks the link, and is told when that is let go, just before down:
- * who heard of it earlier could send again, to a link that is broken and not yet replaced.
+ * A piece is done. One that failed has lost its link, and is read again; or, when the conn is let
+ * go, its read is told so, just before down: who heard of it earlier could send again, to a link
+ * that is broken and not yet replaced.
  */
-void rvcm_read_completed(struct rvcm_read *read, enum rvcm_status status);
+void rvcm_read_completed(struct rvcm_carrier *carrier, struct rvcm_read_piece *piece,
+			 enum rvcm_status status);
+/* The link is detached, and its conn lost: what the device still says of it means nobody. */
+void rvcm_read_disown(struct rvcm_link *link);
+/* The conn is lost, and its link reaped. The side links go with it. */
 void rvcm_read_abort(struct rvcm_conn *conn, enum rvcm_status status);
-/* The link is detached and reaped, and another comes: what was lost is read again. */
-void rvcm_read_keep(struct rvcm_conn *conn);
+
+/* -- side.c: the data side's half of side links -- */
+
+/* The conn has that to move: if it is much have its side links made, if it is to have any. */
+void rvcm_side_want(struct rvcm_conn *conn, uint64_t bytes);
+/* May anything be posted on it? */
+static inline bool rvcm_side_is_up(const struct rvcm_link *link)
+{
+	return link->proven && link->side_of && !link->failing;
+}
+/* The mail: UP, DOWN. */
+void rvcm_side_up(struct rvcm_carrier *carrier, struct rvcm_link *link);
+void rvcm_side_down(struct rvcm_carrier *carrier, struct rvcm_link *link);
+/* A message on it, which is HELLO; or a completion that says that it is lost. */
+void rvcm_side_message(struct rvcm_carrier *carrier, struct rvcm_link *link, const uint8_t *data,
+		       size_t bytes);
+void rvcm_side_failed(struct rvcm_link *link, const struct rvcm_dev_wc *wc);
+/* Let go of it when the stack is unwound. */
+void rvcm_side_lose(struct rvcm_link *link, enum rvcm_status status, int err, const char *detail);
+/* Do so, and take those that have proved themselves. Returns how many there were. */
+int rvcm_side_run(struct rvcm_carrier *carrier);
+/* The conn is no more. */
+void rvcm_side_end_all(struct rvcm_conn *conn);
+
+/* -- branch.c: control's half of side links -- */
+
+/* The data side wants them. */
+void rvcm_branch_want(struct rvcm_contact *contact);
+/* None is wanted any more: end those that there are. */
+void rvcm_branch_stop(struct rvcm_contact *contact);
+/* A peer's request for one: NONE, or why not. */
+enum rvcm_wire_reason rvcm_branch_judge(const struct rvcm_contact *contact,
+					const struct rvcm_slot *slot,
+					const struct rvcm_shake *shake);
+/* It was judged: accept it. */
+void rvcm_branch_accept(struct rvcm_contact *contact, uint16_t dev, const struct rvcm_dev_event *ev,
+			const struct rvcm_shake *shake);
+/* What its device says of one. */
+void rvcm_branch_event(struct rvcm_link *link, const struct rvcm_dev_event *ev);
+/* The data side's mail: WATCHED, TAKEN, FAILED, RELEASED. */
+void rvcm_branch_watched(struct rvcm_link *link);
+void rvcm_branch_taken(struct rvcm_link *link);
+void rvcm_branch_broken(struct rvcm_link *link);
+void rvcm_branch_released(struct rvcm_link *link);
 
 /* -- poll.c -- */
 int rvcm_poll_dev(struct rvcm_carrier_dev *dev);

@@ -576,6 +576,16 @@ int rvcm_path_read(struct rvcm_path *pub, const struct rvcm_path_read *op)
 	return rvcm_read_start(conn, path, op);
 }
 
+void rvcm_path_bulk(struct rvcm_path *pub, uint64_t bytes)
+{
+	struct rvcm_path_full *path = rvcm_path_full(pub);
+
+	if (path->out)
+		rvcm_side_want(path->out, bytes);
+	if (path->in && path->in != path->out)
+		rvcm_side_want(path->in, bytes);
+}
+
 void rvcm_path_fault(struct rvcm_path *pub, enum rvcm_status status, const char *why)
 {
 	struct rvcm_path_full *path = rvcm_path_full(pub);

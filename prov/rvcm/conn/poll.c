@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conn/poll.h"
 
-static void sent(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
+static void failed(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 {
-	if (!link->conn)
+	if (link->index)
+		rvcm_side_failed(link, wc);
+	else
+		rvcm_conn_fail_completed(link->conn, wc);
+}
+
+static void sent(struct rvcm_carrier_dev *dev, struct rvcm_link *link, const struct rvcm_dev_wc *wc)
+{
+	uintptr_t what = (uintptr_t)(wc->wr_id & ~(uint64_t)RVCM_POLL_READ);
+
+	if (!link->conn && !link->index)
 		return; /* a claim: nothing of ours was sent on it */
 	if (wc->wr_id & RVCM_POLL_READ)
-		rvcm_read_completed(
-			(struct rvcm_read *)(uintptr_t)(wc->wr_id & ~(uint64_t)RVCM_POLL_READ),
-			wc->status);
+		rvcm_read_completed(dev->carrier, (struct rvcm_read_piece *)what, wc->status);
 	else if (wc->status == RVCM_STATUS_OK)
 		rvcm_tx_completed(link, wc->wr_id >> 1);
 	/* Flushed is an echo of what ends the link anyway. */
 	if (wc->status != RVCM_STATUS_OK && wc->status != RVCM_STATUS_FLUSHED)
-		rvcm_conn_fail_completed(link->conn, wc);
+		failed(link, wc);
 }
 
 static __attribute__((cold)) void receive_failed(struct rvcm_carrier_dev *dev,
@@ -22,8 +30,8 @@ static __attribute__((cold)) void receive_failed(struct rvcm_carrier_dev *dev,
 {
 	if (wc->status == RVCM_STATUS_FLUSHED)
 		return;
-	if (link->conn)
-		rvcm_conn_fail_completed(link->conn, wc);
+	if (link->conn || link->index)
+		failed(link, wc);
 	else
 		rvcm_proof_fail(dev->carrier, link, wc->status);
 }
@@ -33,7 +41,9 @@ static void received_otherwise(struct rvcm_carrier_dev *dev, struct rvcm_link *l
 {
 	struct rvcm_conn *conn = link->conn;
 
-	if (!conn && wc->op == RVCM_DEV_OP_RECV)
+	if (link->index && wc->op == RVCM_DEV_OP_RECV)
+		rvcm_side_message(dev->carrier, link, wc->data, wc->length);
+	else if (!conn && wc->op == RVCM_DEV_OP_RECV)
 		rvcm_proof_message(dev->carrier, link, wc->data, wc->length);
 	else if (conn && wc->op == RVCM_DEV_OP_RECV)
 		rvcm_rx_bare(conn, wc->data, wc->length, (uint32_t)wc->imm);
@@ -46,7 +56,7 @@ void rvcm_poll_other(struct rvcm_carrier_dev *dev, const struct rvcm_dev_wc *wc)
 	struct rvcm_link *link = wc->qp_ctx;
 
 	if (wc->op < RVCM_DEV_OP_RECV) {
-		sent(link, wc);
+		sent(dev, link, wc);
 	} else if (wc->status != RVCM_STATUS_OK) {
 		receive_failed(dev, link, wc);
 	} else {

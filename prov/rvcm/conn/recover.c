@@ -49,7 +49,8 @@ static bool may_pass(enum rvcm_status status)
 
 static bool is_pending(const struct rvcm_conn *conn)
 {
-	return conn->tx_acked != conn->tx_seq || conn->reads_open || !rvcm_list_empty(&conn->owed);
+	return conn->tx_acked != conn->tx_seq || !rvcm_list_empty(&conn->reads_open) ||
+	       !rvcm_list_empty(&conn->owed);
 }
 
 static bool has_carried(const struct rvcm_conn *conn)
@@ -92,7 +93,6 @@ void rvcm_recover_judge(struct rvcm_conn *conn)
 void rvcm_recover_keep(struct rvcm_conn *conn)
 {
 	conn->unplaced = conn->placing && conn->placing->placing;
-	rvcm_read_keep(conn);
 	rvcm_tx_keep(conn);
 	rvcm_confirm_pause(conn);
 	rvcm_part_pause(conn);

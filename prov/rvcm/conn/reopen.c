@@ -123,7 +123,9 @@ void rvcm_reopen_note(struct rvcm_contact *contact, const struct rvcm_link *link
 	const struct rvcm_wire_handshake *peers = link->opener ? &link->reply : &link->request;
 
 	contact->peer_slot = rvcm_le16_get(peers->slot);
-	contact->begun = rvcm_link_lasts(link) ? rvcm_link_begun(link) : 0;
+	contact->first = rvcm_link_begun(link);
+	contact->begun = rvcm_link_lasts(link) ? contact->first : 0;
+	contact->dev = link->dev;
 	contact->own = rvcm_link_own(link);
 	if (!link->opener)
 		contact->taken = link->epoch;

@@ -130,6 +130,10 @@ static enum rvcm_wire_reason judge(struct rvcm_slot *slot, const struct rvcm_dev
 		return RVCM_WIRE_REASON_NAME;
 	if (slot->shut)
 		return RVCM_WIRE_REASON_CLOSING;
+	if (shake->link) {
+		*contact = rvcm_contact_find(slot, &shake->name);
+		return rvcm_branch_judge(*contact, slot, shake);
+	}
 	*contact = rvcm_contact_get(slot, &shake->name);
 	if (!*contact)
 		return RVCM_WIRE_REASON_RESOURCE;
@@ -182,6 +186,10 @@ void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm
 		rvcm_request_reject(slot, dev, ev->req, reason, ev->private_data);
 		if (contact)
 			rvcm_contact_tidy(contact);
+		return;
+	}
+	if (shake.link) {
+		rvcm_branch_accept(contact, dev, ev, &shake);
 		return;
 	}
 	contact->req = ev->req;

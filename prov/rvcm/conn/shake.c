@@ -78,10 +78,11 @@ static enum rvcm_wire_reason judge_version(const struct rvcm_wire_handshake *in)
 	return RVCM_WIRE_REASON_NONE;
 }
 
-/* Who goes on with a conn can, and knows with whom. */
+/* Who goes on with a conn can, and knows with whom; who has a side link for it, too. */
 static bool means_a_conn(const struct rvcm_shake *shake)
 {
-	return shake->flags & RVCM_WIRE_RECOVERY && shake->peer_incarnation != 0;
+	return (shake->link != 0 || shake->flags & RVCM_WIRE_RECOVERY) &&
+	       shake->peer_incarnation != 0;
 }
 
 enum rvcm_wire_reason rvcm_shake_decode(const void *data, size_t bytes, enum rvcm_wire_role role,
@@ -105,6 +106,8 @@ enum rvcm_wire_reason rvcm_shake_decode(const void *data, size_t bytes, enum rvc
 	if (shake->incarnation == 0 || shake->epoch == 0 || shake->name.port == 0)
 		return RVCM_WIRE_REASON_MALFORMED;
 	if (shake->begun != 0 && !means_a_conn(shake))
+		return RVCM_WIRE_REASON_MALFORMED;
+	if (shake->link >= RVCM_CONN_LINKS_MAX || (shake->link != 0 && shake->begun == 0))
 		return RVCM_WIRE_REASON_MALFORMED;
 	handshake_mac(in, key, request, tag);
 	return rvcm_mac_equal(tag, in.mac) ? RVCM_WIRE_REASON_NONE : RVCM_WIRE_REASON_KEY;

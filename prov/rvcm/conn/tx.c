@@ -393,6 +393,29 @@ int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello, u
 	return control(conn, RVCM_WIRE_HELLO, hello, sizeof(*hello), message_max);
 }
 
+int rvcm_tx_alone(struct rvcm_carrier *carrier, struct rvcm_link *link,
+		  const struct rvcm_wire_hello *hello)
+{
+	const uint32_t flags = PLAIN | RVCM_DEV_WR_SIGNALED;
+	struct rvcm_buf *buf =
+		rvcm_buf_get(&carrier->bufs, sizeof(*hello) + sizeof(struct rvcm_wire_frame));
+	int rc;
+
+	if (!buf)
+		return -ENOMEM;
+	buf->flags = 0;
+	memset(buf->frame, 0, sizeof(struct rvcm_wire_frame));
+	fill(buf, RVCM_WIRE_HELLO, 0, RVCM_CONN_MESSAGE_FLOOR, sizeof(*hello));
+	memcpy(buf->frame + sizeof(struct rvcm_wire_frame), hello, sizeof(*hello));
+	if (buf->bytes <= link->inline_bytes_max)
+		rc = post_inline(link, buf, flags);
+	else
+		rc = post_memory(link, buf, flags);
+	link->posted += rc == 0;
+	rvcm_tx_release(buf);
+	return rc;
+}
+
 bool rvcm_tx_drain(struct rvcm_conn *conn)
 {
 	struct rvcm_buf *buf;
@@ -418,11 +441,12 @@ bool rvcm_tx_drain(struct rvcm_conn *conn)
 /* The tail's memory is its owner's again; sent: tell. */
 static void return_tail(struct rvcm_conn *conn, struct rvcm_buf *buf, bool sent)
 {
-	const struct rvcm_carrier_attr *attr = &conn->carrier->attr;
+	const struct rvcm_carrier_attr *attr;
 	struct rvcm_path_full *path = buf->path;
 
-	if (!buf->tail.bytes)
+	if (!buf->tail.bytes) /* as all of a side link, which has no conn */
 		return;
+	attr = &conn->carrier->attr;
 	buf->tail.bytes = 0;
 	path->tails--;
 	if (sent)

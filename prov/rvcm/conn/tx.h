@@ -11,11 +11,14 @@
  * acknowledgement may well arrive before the completion of what it acknowledges, and credit alone
  * would then send too much.
  */
+static inline uint64_t rvcm_tx_link_room(const struct rvcm_link *link)
+{
+	return link->sq_depth - (link->posted - link->completed) - link->n_pieces;
+}
+
 static inline uint64_t rvcm_tx_room(const struct rvcm_conn *conn)
 {
-	const struct rvcm_link *link = conn->link;
-
-	return link->sq_depth - (link->posted - link->completed) - conn->reads_inflight;
+	return rvcm_tx_link_room(conn->link);
 }
 
 /* Give the buffer back if neither replay nor the device needs it. */

@@ -97,6 +97,8 @@ static bool serve(struct rvcm_conn *conn)
 	rvcm_tx_give_back(conn);
 	if (!conn->link && conn->failing)
 		rvcm_recover_give_up(conn); /* which may free it */
+	else if (!conn->link && conn->recovering)
+		(void)rvcm_read_drain(conn); /* on its side links; what completes there leads on */
 	else if (conn->link && !conn->failed && !is_ending(conn))
 		return serve_link(conn);
 	return true;

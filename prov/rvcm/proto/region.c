@@ -192,6 +192,7 @@ static int grant_region(struct rvcm_peer *peer, struct rvcm_message_key *key)
 		return rc;
 	if (!new_grant(peer, region))
 		return -ENOMEM;
+	rvcm_path_bulk(peer->path, region->attr.length);
 	key->access = (uint8_t)region->attr.access;
 	rvcm_le16_put(key->n_rails, 1);
 	rvcm_le64_put(key->base, region->attr.base);

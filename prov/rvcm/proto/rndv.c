@@ -119,6 +119,7 @@ static size_t compose(uint8_t *buf, struct rvcm_send *send, size_t bytes,
 	if (send->told) {
 		put_rail((void *)rest, send, dev_mr, peer->path->dev);
 		rvcm_peer_expose(peer, 1);
+		rvcm_path_bulk(peer->path, send->length);
 		rest += sizeof(struct rvcm_message_rail);
 		bytes += sizeof(struct rvcm_message_rail);
 	}
