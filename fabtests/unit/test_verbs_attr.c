@@ -127,6 +127,25 @@ static void a_receiver_is_waited_for_as_long_as_it_says(void **state)
 	}
 }
 
+static void a_device_gives_up_after_its_retries(void **state)
+{
+	struct rvcm_verbs_tunables tun;
+
+	(void)state;
+	rvcm_verbs_tunables_init(&tun);
+	tun.ack_timeout = 17; /* 0.54 s, 4 times at most, and 7 tries: 15 s */
+	tun.retry_count = 6;
+	tun.keepalive_ms = 10000;
+	assert_int_equal(rvcm_verbs_limits_doubts(&tun), 3);
+	tun.keepalive_ms = 1000;
+	assert_int_equal(rvcm_verbs_limits_doubts(&tun), 17);
+	tun.keepalive_ms = 0;
+	assert_int_equal(rvcm_verbs_limits_doubts(&tun), 0);
+	tun.keepalive_ms = 1000;
+	tun.ack_timeout = 0; /* never */
+	assert_int_equal(rvcm_verbs_limits_doubts(&tun), 0);
+}
+
 static void no_memory_names_the_limit(void **state)
 {
 	char text[RVCM_VERBS_LIMITS_TEXT_MAX];
@@ -200,6 +219,7 @@ int main(void)
 		cmocka_unit_test(limits_of_a_strange_device_are_usable),
 		cmocka_unit_test(who_moves_what_it_posts_shares),
 		cmocka_unit_test(a_receiver_is_waited_for_as_long_as_it_says),
+		cmocka_unit_test(a_device_gives_up_after_its_retries),
 		cmocka_unit_test(no_memory_names_the_limit),
 		cmocka_unit_test(places_on_pci_are_read),
 		cmocka_unit_test(what_is_down_is_named),

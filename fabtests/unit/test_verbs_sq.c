@@ -659,6 +659,37 @@ static void a_full_queue_is_not_pinged(void **state)
 	verbs_world_close(&w);
 }
 
+static void ask_often(struct verbs_world *w, int times)
+{
+	while (times--) {
+		rvcm_verbs_sq_ask(w->qp);
+		verbs_world_quiet(w);
+	}
+}
+
+/* What is under way does not end, however often it is asked; any end of one begins that anew. */
+static void a_device_that_is_stuck_is_given_up(void **state)
+{
+	struct verbs_world w;
+
+	(void)state;
+	for (uint32_t posted = 1; posted <= VERBS_WORLD_DEPTH; posted++) {
+		verbs_world_open(&w, false);
+		w.qp->doubts_max = 3;
+		for (uint64_t i = 0; i < posted; i++)
+			assert_int_equal(verbs_world_post(&w, numbered(loud, i), 8), 0);
+		ask_often(&w, 2);
+		fake_ibv_complete(w.qp, 1);
+		expect(&w, 0, RVCM_STATUS_OK);
+		ask_often(&w, 3);
+		assert_int_equal(w.qp->news, 0);
+		ask_often(&w, 2);
+		assert_int_equal(w.qp->news, RVCM_VERBS_NEWS_FAILED);
+		assert_int_equal(w.qp->fail_status, RVCM_STATUS_RETRY_EXCEEDED);
+		verbs_world_close(&w);
+	}
+}
+
 static void an_empty_queue_is_drained_at_once(void **state)
 {
 	struct verbs_world w;
@@ -748,6 +779,7 @@ int main(void)
 		cmocka_unit_test(detach_flushes_what_waits),
 		cmocka_unit_test(a_ping_is_a_write_of_nothing),
 		cmocka_unit_test(a_full_queue_is_not_pinged),
+		cmocka_unit_test(a_device_that_is_stuck_is_given_up),
 		cmocka_unit_test(an_empty_queue_is_drained_at_once),
 		cmocka_unit_test(the_last_one_is_waited_for),
 		cmocka_unit_test(what_waits_leaves_before_the_end),

@@ -85,6 +85,15 @@ struct rvcm_verbs_rnr rvcm_verbs_limits_rnr(uint64_t timeout_ns)
 	return rnr;
 }
 
+uint32_t rvcm_verbs_limits_doubts(const struct rvcm_verbs_tunables *tun)
+{
+	uint64_t ms = (tun->retry_count + 1ull) * 4 * (4096ull << tun->ack_timeout) / 1000000;
+
+	if (!tun->ack_timeout || !tun->keepalive_ms)
+		return 0;
+	return (uint32_t)(ms / tun->keepalive_ms) + 2;
+}
+
 static uint32_t at_most(uint64_t value, uint32_t max)
 {
 	return value < max ? (uint32_t)value : max;

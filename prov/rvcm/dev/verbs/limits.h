@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 
 #include "dev/dev.h"
+#include "dev/verbs/verbs.h"
 
 #define RVCM_VERBS_LIMITS_TEXT_MAX 256
 
@@ -33,6 +34,13 @@ struct rvcm_verbs_rnr {
 
 /* As long as asked for or a little longer; what is longer than they can say is for ever. */
 struct rvcm_verbs_rnr rvcm_verbs_limits_rnr(uint64_t timeout_ns);
+
+/*
+ * By how many pings in a row that find nothing new a device must have said that it gives a peer up:
+ * it repeats retry_count times, each after 4 times ack_timeout at most (IBTA volume 1, 9.9.2.1.1).
+ * 0: it may never.
+ */
+uint32_t rvcm_verbs_limits_doubts(const struct rvcm_verbs_tunables *tun);
 
 /* The sizes of attr, from what the device and its port say. inline_bytes: found by trying. */
 void rvcm_verbs_limits_attr(struct rvcm_dev_attr *attr, const struct ibv_device_attr *device,

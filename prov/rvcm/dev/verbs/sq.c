@@ -22,6 +22,7 @@
 
 #include "base/mem.h"
 #include "dev/verbs/data_impl.h"
+#include "dev/verbs/limits.h"
 
 #define SQ_SIGNAL_EVERY 32u
 #define SQ_PAGE_BYTES   4096u /* the least page: siw_qp_tx.c's threshold is the host's */
@@ -73,6 +74,8 @@ int rvcm_verbs_sq_init(struct rvcm_verbs_qp *qp, const struct ibv_qp_cap *cap)
 	qp->read_sge_max = qp->attr.sge_max;
 	if (dev->iwarp && (uint32_t)dev->limits.max_sge_rd < qp->read_sge_max)
 		qp->read_sge_max = (uint32_t)dev->limits.max_sge_rd;
+	/* On iWARP nothing is repeated but by TCP: alive.c asks that. */
+	qp->doubts_max = dev->iwarp ? 0 : rvcm_verbs_limits_doubts(&dev->tun);
 	qp->poster = dev->wr_api ? &rvcm_verbs_batch_ex : &rvcm_verbs_batch_plain;
 	return 0;
 }
@@ -396,13 +399,32 @@ static void sq_finish_now(struct rvcm_verbs_qp *qp)
 		qp->finishing = true;
 }
 
-/* What is under way finds out by itself; the place that is kept for the end stays free. */
+/*
+ * What is under way should find out by itself. But rxe, as of Linux 6.1, stops where a request
+ * cannot leave while one before it waits for its answer: it sends neither again, and says nothing.
+ */
+static void sq_doubt(struct rvcm_verbs_qp *qp)
+{
+	if (qp->known != qp->doubted) {
+		qp->doubted = qp->known;
+		qp->doubts = 0;
+	} else if (++qp->doubts == qp->doubts_max) {
+		rvcm_warn(RVCM_LOG_EP_DATA,
+			  "%s: work requests are neither done nor given up: the connection is",
+			  qp->base.dev->attr.name);
+		rvcm_verbs_sq_blame(qp, rvcm_verbs_farewell_status(qp, RVCM_STATUS_RETRY_EXCEEDED),
+				    0);
+	}
+}
+
+/* The place that is kept for the end stays free. */
 static void sq_ping_now(struct rvcm_verbs_qp *qp)
 {
-	if (!qp->attached || qp->blamed || qp->known < qp->pinged || sq_waits(qp) ||
-	    qp->posted - qp->known >= qp->attr.sq_depth)
+	if (!qp->attached || qp->blamed || sq_waits(qp))
 		return;
-	if (sq_post_own(qp) == 0)
+	if (qp->known < qp->pinged || qp->posted - qp->known >= qp->attr.sq_depth)
+		sq_doubt(qp);
+	else if (sq_post_own(qp) == 0)
 		qp->pinged = qp->posted;
 }
 

@@ -265,6 +265,9 @@ struct rvcm_verbs_qp {
 	uint64_t signal_bytes_min; /* a work request of so many is signalled to the device */
 	bool finishing;            /* DRAINED is to be told when posted is known */
 	uint64_t pinged;           /* the position behind the last ping */
+	uint64_t doubted;          /* known, when it was last looked whether that moves */
+	uint32_t doubts;           /* looks since then that found it there */
+	uint32_t doubts_max;       /* and so many are enough; 0 = none are */
 	bool blamed;               /* FAILED was told */
 
 	/* Set before FAILED is told. */
