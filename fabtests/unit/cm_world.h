@@ -6,7 +6,7 @@
 
 #include "unit/fake_cm.h"
 
-#define CM_WORLD_PATIENCE_MS 10000 /* for all waits of a world; none when one was in vain */
+#define CM_WORLD_PATIENCE_MS 600000 /* for all waits of a world; none when one was in vain */
 #define CM_WORLD_REPORTS_MAX 8
 
 struct cm_world {
