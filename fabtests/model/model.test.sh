@@ -26,7 +26,7 @@ result() { # result ok|"not ok" TEXT
 search() {
 	local pan=$1 gcc=$2
 	shift 2
-	spin -a "$@" "$here/$model.pml" >log 2>&1 && gcc -O1 -w "$gcc" -DNOREDUCE -DMEMLIM=2000 -o pan pan.c >>log 2>&1 || return 1
+	spin -a "$@" "$here/$model.pml" >log 2>&1 && gcc -O1 -w "$gcc" -DNOREDUCE -DMEMLIM=2000 -DCOLLAPSE -o pan pan.c >>log 2>&1 || return 1
 	./pan -m1000 -w22 "$pan" >>log 2>&1
 }
 
@@ -59,19 +59,26 @@ broken() { # broken MACRO ASSERTION [SPIN_OPTION]...: the search must end at an 
 	fi
 }
 
-echo 1..26
-good "immediates from the higher name" 1000000 -v -DSAFETY
-good "immediates from the lower name" 1000000 -v -DSAFETY -DIMM_FROM=LOW
-good "a window of two" 1000000 -v -DSAFETY -DN=3 -DW=2 -DCONTROL=3 -DFAULTS=1
-good "every run ends" 100000 -l -DNP -DFAULTS=1
-end='st[((0*2)+0)]==5'
-broken BROKEN_EPOCH 'e>est[l]'
+echo 1..33
+good "three messages, two failures, the higher name restarts" 3000000 -v -DSAFETY -DRESTARTS=1
+good "three messages, two failures, the lower name restarts" 2500000 -v -DSAFETY -DRESTARTS=1 -DAGAIN=LOW
+good "two failures, and one side gives up" 1500000 -v -DSAFETY -DGIVE_UPS=1
+good "a window of two" 1000000 -v -DSAFETY -DFROM_LOW=3 -DFROM_HIGH=2 -DW=2 -DCONTROL=3
+good "every run ends" 200000 -l -DNP -DFAULTS=1 -DRESTARTS=1
+loss='loss||'
+broken BROKEN_EPOCH '>est['
 broken BROKEN_REAP 'a==next[p]'
-broken BROKEN_ACK 'a>=una[p]' -DCONTROL=6
-broken BROKEN_FRESH 'a==next[p]'
-broken BROKEN_CROSSED "$end"
-broken BROKEN_REPLY 'e>est[l]'
-broken BROKEN_ASK "$end"
+broken BROKEN_ACK 'a>=una[p]' -DW=2 -DCONTROL=6
+broken BROKEN_COUNTS 'una[0]==2'
+broken BROKEN_EARLY 'a==next[p]'
+broken BROKEN_FRESH "$loss"
+broken BROKEN_CROSSED 'epoch[p]<='
+broken BROKEN_REPLY "$loss"
+broken BROKEN_JOIN "$loss"
+broken BROKEN_HEARD 'epoch[p]<=' -DGIVE_UPS=1
+broken BROKEN_INCARNATION 'with[p]==' -DRESTARTS=1
+broken BROKEN_LEFT "$loss" -DRESTARTS=1
+broken BROKEN_UNHEARD "$loss" -DRESTARTS=1
 
 model=side
 good "writes over two links, the initiator opens" 500000 -v -DSAFETY
