@@ -36,7 +36,7 @@ struct plan plan_of(uint64_t seed)
 	plan.churn = plan.closes && !plan.faults && !plan.deaths && seed & 8;
 	plan.moves = plan.churn && seed / 32 % 3 == 0;
 	plan.full = seed / 32 % 4 == 3;
-	plan.recovers = seed / 64 & 1;
+	plan.recovers = seed % 5 != 0;
 	plan.end = seed % 23 == 0 ? PLAN_ABANDON : PLAN_DRAIN;
 	return plan;
 }

@@ -452,7 +452,7 @@ static void run_any(uint64_t seed)
 		.window_max = windows[seed % 5],
 		.sq_depth = seed % 7 ? 0 : 2 + (uint32_t)(seed / 7 % 9),
 		.early = seed & 1,
-		.reconnect_ns = seed / 16 & 1 ? 30 * SIM_S : 0,
+		.reconnect_ns = seed % 9 ? 30 * SIM_S : 0,
 		.answers = seed / 2 & 1,
 	};
 	struct conns *c;

@@ -291,6 +291,18 @@ static void give_back(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	rvcm_carrier_mail_control(carrier, &link->failed);
 }
 
+/* When we said ANEW there was no link to that process; one has come since, and is to stay. */
+static bool is_overtaken(struct rvcm_carrier *carrier, const struct rvcm_link *link)
+{
+	uint32_t incarnation = rvcm_le32_get(link->reply.incarnation);
+	const struct rvcm_conn *trunk;
+
+	if (!(link->request.flags & RVCM_WIRE_ANEW) || incarnation == carrier->incarnation)
+		return false;
+	trunk = rvcm_route_trunk(carrier, incarnation);
+	return trunk && rvcm_conn_is_usable(trunk);
+}
+
 /*
  * Our attempt has succeeded. If it has ended again meanwhile nothing of ours has left: DOWN
  * follows, and another attempt.
@@ -305,7 +317,7 @@ static void opener_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		return;
 	resumes = conn && rvcm_recover_continues(conn, link);
 	if (!resumes && (!conn || link->slot->closing || conn->recovering ||
-			 rvcm_le32_get(link->request.begun))) {
+			 rvcm_le32_get(link->request.begun) || is_overtaken(carrier, link))) {
 		give_back(carrier, link);
 		return;
 	}
@@ -407,23 +419,28 @@ static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	rvcm_conn_want(conn);
 }
 
-/* Its link is gone; what is there to follow? */
-static void go_on(struct rvcm_conn *conn)
+/*
+ * Nobody will look for it any more; the slot may go when control hears of this. What waits for its
+ * link to be let go may be another endpoint's: there is one link to a process.
+ */
+static bool is_over(const struct rvcm_conn *conn)
 {
-	struct rvcm_link *link = conn->successor;
+	return !conn->recovering && (!conn->named || conn->slot->closing);
+}
 
-	conn->successor = NULL;
-	if (link)
-		link->heir_of = NULL;
-	if (link)
-		rvcm_proof_adopt(conn->carrier, link);
-	else if (!conn->recovering)
+/* Its link is gone, and control has been told; what is there to follow? */
+static void go_on(struct rvcm_carrier *carrier, struct rvcm_conn *conn, struct rvcm_link *heir)
+{
+	if (heir)
+		rvcm_proof_adopt(carrier, heir);
+	else if (conn && !conn->recovering)
 		rvcm_meet_again(conn);
 }
 
 static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
 	struct rvcm_conn_cause cause;
+	struct rvcm_link *heir;
 	struct rvcm_conn *conn;
 
 	if (link->index) {
@@ -446,14 +463,16 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		rvcm_recover_ask(conn, link);
 	else
 		rvcm_meet_lost(conn, &cause);
-	/* Nobody will look for it any more; the slot may go when control hears of this. */
-	if (!conn->successor && !conn->recovering && (!conn->named || conn->slot->closing)) {
+	heir = conn->successor;
+	if (heir)
+		heir->heir_of = NULL;
+	conn->successor = NULL;
+	if (is_over(conn)) {
 		rvcm_conn_free(conn);
 		conn = NULL;
 	}
 	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
-	if (conn)
-		go_on(conn);
+	go_on(carrier, conn, heir);
 }
 
 void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail)
