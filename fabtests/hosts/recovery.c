@@ -7,6 +7,7 @@
 #include "hosts/bulk.h"
 #include "hosts/wire.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 static const struct conf_options plain = { .caps = FI_SOURCE | FI_DIRECTED_RECV, .source = "" };
@@ -119,9 +120,26 @@ static void time_is_up(void **state)
 	bulk_go_on(&p, 1);
 }
 
+/* A process that is gone is not waited for, however long one would wait for its host. */
+static void a_dead_process_is_told_of_at_once(void **state)
+{
+	struct fi_context2 context;
+	struct host_pair p;
+	uint8_t *out;
+
+	(void)state;
+	setenv("FI_RVCM_RECONNECT_TIMEOUT", "3600000", 1);
+	out = bulk_half(&p, "receive", &plain, &context);
+	conf_ok(kill(p.other.pid, SIGKILL));
+	host_expect(&p.node, FI_ECONNRESET);
+	conf_other_end(&p.other, SIGKILL);
+	conf_close(&p.node);
+	free(out);
+}
+
 static int restore(void **state)
 {
-	setenv("FI_RVCM_RECONNECT_TIMEOUT", "30000", 1);
+	unsetenv("FI_RVCM_RECONNECT_TIMEOUT");
 	return wire_restore(state);
 }
 
@@ -135,9 +153,10 @@ int main(int argc, char **argv)
 		FAULT(a_cut_wire_is_waited_for),
 		FAULT(an_address_that_comes_back_is_found),
 		FAULT(time_is_up),
+		FAULT(a_dead_process_is_told_of_at_once),
 	};
 
-	setenv("FI_RVCM_RECONNECT_TIMEOUT", "30000", 0);
+	unsetenv("FI_RVCM_RECONNECT_TIMEOUT");
 	setenv("FI_RVCM_ATTEMPT_TIMEOUT", "500", 1);
 	setenv("FI_RVCM_IFACE", "eth0", 1);
 	conf_provider();

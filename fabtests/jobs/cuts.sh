@@ -32,7 +32,7 @@ job() {
 }
 
 for round in 1 2; do
-	FI_RVCM_RECONNECT_TIMEOUT=30000 job "round-$round" 300 -m 1000000
+	job "round-$round" 300 -m 1000000
 	ok "round $round: ends well" passed
 	ok "round $round: connections were lost, and went on" at_least "$(counter recoveries)" 1
 	ok "round $round: none was given up" test "$(counter recovery_fails)" = 0

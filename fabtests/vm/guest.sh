@@ -12,7 +12,6 @@ build=$1
 shift
 devices=${VM_DEVICES:-rxe0 siw0}
 export FABTEST_GUEST=1 # this machine's settings are the tests' own
-export FI_RVCM_RECONNECT_TIMEOUT=0 # what is lost is lost, and its error is looked at
 # shellcheck source=fabtests/vm/tap.sh
 . "$here/tap.sh"
 # shellcheck source=fabtests/vm/part_soft.sh

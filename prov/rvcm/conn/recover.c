@@ -230,22 +230,26 @@ void rvcm_recover_outdo(struct rvcm_conn *conn, enum rvcm_status status)
 	rvcm_recover_give_up(conn);
 }
 
-/* What it was, for how long another was tried, and why none came. */
+/* What it was, for how long another was tried, and why none came. Nobody listening is the end of a
+ * process, and has its errno. */
 static void explain(struct rvcm_conn *conn)
 {
 	const struct rvcm_conn_cause *answer = &conn->answer_cause;
 	uint64_t ms = (rvcm_carrier_now(conn->carrier) - conn->lost_ns) / 1000000;
 	enum rvcm_status status = answer->status;
+	int err = answer->err;
 	char detail[120];
 
-	if (status == RVCM_STATUS_REFUSED)
+	if (status == RVCM_STATUS_REFUSED) {
 		status = RVCM_STATUS_PEER_DEAD;
-	else if (status != RVCM_STATUS_GIVEN_UP && status != RVCM_STATUS_PEER_RESTARTED)
+		err = 0;
+	} else if (status != RVCM_STATUS_GIVEN_UP && status != RVCM_STATUS_PEER_RESTARTED) {
 		status = RVCM_STATUS_CONNECTION_LOST;
+	}
 	snprintf(detail, sizeof(detail), "%s; tried for %llu.%03llu s to connect again: %s",
 		 rvcm_status_text(conn->cause.status), (unsigned long long)ms / 1000,
 		 (unsigned long long)ms % 1000, rvcm_status_text(answer->status));
-	rvcm_cause_set(&conn->cause, &conn->peer, status, answer->err, detail);
+	rvcm_cause_set(&conn->cause, &conn->peer, status, err, detail);
 }
 
 void rvcm_recover_answered(struct rvcm_conn *conn)
