@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench_insns one|window: how many instructions a tagged message of 8 bytes costs above the device,
- * on both sides together, with its acknowledgements. Two engines on simulated devices, so that
- * nothing depends on time. To be run by bench_insns.sh under callgrind, which counts what runs in
- * functions named inside_* and below, but not below those named outside_*.
+ * bench_insns one|window [off]: how many instructions a tagged message of 8 bytes costs above the
+ *device, on both sides together, with its acknowledgements. Two engines on simulated devices, so
+ *that nothing depends on time. To be run by bench_insns.sh under callgrind, which counts what runs
+ *in functions named inside_* and below, but not below those named outside_*.
  *
  *	one      a message there, a message back
  *	window   64 messages one way, then one back
+ *	off      and what loses its link does not recover: each side is opened so
  *
  * What is counted: posting receives and sends, and progress when there is something to do, from the
  * calls of proto.h to those of dev.h and of the sink. What is not: the device, who is told of
@@ -139,7 +140,7 @@ __attribute__((noinline)) void outside_sent(void *ctx, const struct rvcm_ep_tx *
 	others++;
 }
 
-static void side_open(struct side *side)
+static void side_open(struct side *side, uint64_t reconnect_ns)
 {
 	struct rvcm_engine_attr attr = {
 		.carrier = {
@@ -148,6 +149,7 @@ static void side_open(struct side *side)
 			.message_bytes_max = 4096,
 			.window_max = WINDOW,
 			.connect_timeout_ns = SIM_S,
+			.reconnect_timeout_ns = reconnect_ns,
 			.linger_ns = SIM_S,
 			.rnr_timeout_ns = SIM_S,
 			.env = sim_env(net),
@@ -311,12 +313,14 @@ static void run(const struct door *door, uint32_t messages, uint32_t window)
 int main(int argc, char **argv)
 {
 	struct sim_conf conf = { .seed = 1, .eager_polls = true };
-	uint32_t window = argc == 2 && !strcmp(argv[1], "window") ? WINDOW : 1;
+	uint32_t window = argc >= 2 && !strcmp(argv[1], "window") ? WINDOW : 1;
+	bool off = argc == 3 && !strcmp(argv[2], "off");
 
-	fine(argc == 2 && (window > 1 || !strcmp(argv[1], "one")), "usage: bench_insns one|window");
+	fine(argc == 2 + off && (window > 1 || !strcmp(argv[1], "one")),
+	     "usage: bench_insns one|window [off]");
 	net = sim_net_open(&conf);
-	side_open(&sides[0]);
-	side_open(&sides[1]);
+	side_open(&sides[0], off ? 0 : 30 * SIM_S);
+	side_open(&sides[1], off ? 0 : 30 * SIM_S);
 	for (int i = 0; i < 2; i++)
 		fine(!rvcm_ep_peer(sides[i].ep, rvcm_ep_name(sides[!i].ep), 0, &sides[i].peer),
 		     "rvcm_ep_peer");
