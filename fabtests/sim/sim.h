@@ -244,6 +244,8 @@ void sim_dev_invalidate(struct rvcm_dev *dev);
 void sim_links_break(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 void sim_links_silence(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 void sim_links_heal(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
+/* The acceptor's device ends them in order, as if that were what its owner wants. */
+void sim_links_end(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 /* How many links stand between them. */
 uint32_t sim_links_count(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b);
 

@@ -82,6 +82,12 @@ static void do_watch(struct sim_wire *wire)
 			sim_tx_watch(wire->end[i]);
 }
 
+static void do_end(struct sim_wire *wire)
+{
+	if (wire->end[1] && wire->end[1]->reported)
+		(void)sim_cm_disconnect(&wire->end[1]->base);
+}
+
 static void do_remove(struct sim_wire *wire)
 {
 	sim_wire_break(wire, NULL, RVCM_STATUS_DEVICE_REMOVED);
@@ -119,6 +125,11 @@ static void do_heal(struct sim_wire *wire)
 void sim_links_break(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b)
 {
 	for_wires(net, a, b, do_break);
+}
+
+void sim_links_end(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b)
+{
+	for_wires(net, a, b, do_end);
 }
 
 void sim_links_silence(struct sim_net *net, const struct rvcm_dev *a, const struct rvcm_dev *b)

@@ -151,28 +151,56 @@ static void the_next_link_is_lost_too(void **state)
 
 /* -- who computes ---------------------------------------------------------------------------- */
 
-/* For longer than there is time to connect again, while links come and go. */
-static void who_computes_is_waited_for(void **state)
+static void end_link(struct conns *c, int point)
+{
+	(void)point;
+	sim_links_end(c->net, NULL, NULL);
+}
+
+/* For longer than there is time to connect again, while links come and go, so often. */
+static void wait_for_who_computes(int who, uint64_t every_ns, void (*fault)(struct conns *, int))
 {
 	struct conns *c = pair_open(3);
 	uint64_t end;
 
-	(void)state;
 	conns_give(c, 5);
 	conns_until(c, conns_received, 5, LIMIT_NS);
 	end = sim_now(c->net) + 45 * SIM_S;
-	c->nodes[1].host->data_until = end;
+	c->nodes[who].host->data_until = end;
 	conns_give(c, 5);
 	for (uint64_t at = sim_now(c->net) + SIM_S; sim_now(c->net) < end; conns_turn(c)) {
 		conns_talk(c);
 		if (sim_now(c->net) < at)
 			continue;
-		break_link(c, 0);
-		at += 15 * SIM_S;
+		fault(c, 0);
+		at += every_ns;
 	}
 	conns_until(c, received_and_confirmed, 5, LIMIT_NS);
 	assert_int_equal(c->sessions, 0);
 	conns_close(c);
+}
+
+static void who_computes_is_waited_for(void **state)
+{
+	(void)state;
+	for (int who = 0; who < 2; who++)
+		wait_for_who_computes(who, 15 * SIM_S, break_link);
+}
+
+/* None of those links can be of use. */
+static void while_links_flap_too(void **state)
+{
+	(void)state;
+	for (int who = 0; who < 2; who++)
+		wait_for_who_computes(who, SIM_S, break_link);
+}
+
+/* A device ends what it takes for dead in order; that it was not answered is no farewell. */
+static void links_may_end_in_order_before_hello(void **state)
+{
+	(void)state;
+	for (int who = 0; who < 2; who++)
+		wait_for_who_computes(who, SIM_S, end_link);
 }
 
 /* -- what ends it ---------------------------------------------------------------------------- */
@@ -294,6 +322,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_side_fails_at_every_point),
 		cmocka_unit_test(the_next_link_is_lost_too),
 		cmocka_unit_test(who_computes_is_waited_for),
+		cmocka_unit_test(while_links_flap_too),
+		cmocka_unit_test(links_may_end_in_order_before_hello),
 		cmocka_unit_test(a_dead_process_is_not_waited_for),
 		cmocka_unit_test(a_crash_in_the_middle_of_recovery),
 		cmocka_unit_test(time_is_up),

@@ -67,9 +67,11 @@ static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 	rvcm_contact_unclaimed(contact, RVCM_STATUS_CONNECT_TIMEOUT, 0, NULL);
 }
 
+/* While the data side computes, it lets go of nothing: what was lost meanwhile is in the way. */
 enum rvcm_wire_reason rvcm_claim_judge(const struct rvcm_contact *contact,
 				       const struct rvcm_shake *shake)
 {
+	enum rvcm_wire_reason full = RVCM_WIRE_REASON_RESOURCE;
 	struct rvcm_list *pos;
 
 	rvcm_list_for_each (pos, &contact->claims) {
@@ -78,10 +80,12 @@ enum rvcm_wire_reason rvcm_claim_judge(const struct rvcm_contact *contact,
 		if (link->peer_incarnation == shake->incarnation &&
 		    !rvcm_seq_before(link->request_epoch, shake->epoch))
 			return RVCM_WIRE_REASON_STALE;
+		if (link->down_posted)
+			full = RVCM_WIRE_REASON_BUSY;
 	}
 	if (contact->n_claims >= RVCM_CONN_CLAIMS_OF_PEER ||
 	    contact->carrier->n_claims >= RVCM_CONN_CLAIMS_MAX)
-		return RVCM_WIRE_REASON_RESOURCE;
+		return full;
 	return RVCM_WIRE_REASON_NONE;
 }
 

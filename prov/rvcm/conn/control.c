@@ -87,6 +87,8 @@ static void refused(struct rvcm_link *link, const struct rvcm_dev_event *ev,
 		rvcm_reopen_gone(link, ev);
 		return;
 	}
+	if (reason == RVCM_WIRE_REASON_BUSY)
+		rvcm_reopen_put_off(contact);
 	rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, again, NULL);
 }
 

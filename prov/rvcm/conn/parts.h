@@ -131,6 +131,8 @@ rvcm_hash_eq rvcm_reopen_former_eq;
 void rvcm_reopen_fini(struct rvcm_carrier *carrier);
 /* GONE: the peer does not have the conn any more. */
 void rvcm_reopen_gone(struct rvcm_link *link, const struct rvcm_dev_event *ev);
+/* BUSY: it has it, and computes, perhaps for longer than there is time. */
+void rvcm_reopen_put_off(struct rvcm_contact *contact);
 /* Does another contact wait for another link to that carrier? */
 bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnation);
 

@@ -41,7 +41,8 @@ static bool may_pass(enum rvcm_status status)
 		[RVCM_STATUS_RETRY_EXCEEDED] = true,  [RVCM_STATUS_RESPONSE_TIMEOUT] = true,
 		[RVCM_STATUS_REMOTE_ABORTED] = true,  [RVCM_STATUS_GENERAL] = true,
 		[RVCM_STATUS_CONNECTION_LOST] = true, [RVCM_STATUS_UNREACHABLE] = true,
-		[RVCM_STATUS_PEER_DEAD] = true, /* or so it seems: who listens will tell */
+		[RVCM_STATUS_PEER_DEAD] = true,   /* or so it seems: who listens will tell */
+		[RVCM_STATUS_PEER_CLOSED] = true, /* before HELLO, and without BYE: likewise */
 	};
 
 	return (size_t)status < sizeof(passes) / sizeof(passes[0]) && passes[status];

@@ -185,6 +185,13 @@ void rvcm_reopen_gone(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 				    0, false, NULL);
 }
 
+void rvcm_reopen_put_off(struct rvcm_contact *contact)
+{
+	if (contact->reopening)
+		contact->deadline_ns = rvcm_carrier_now(contact->carrier) +
+				       contact->carrier->attr.reconnect_timeout_ns;
+}
+
 bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnation)
 {
 	struct rvcm_list *pos;

@@ -48,9 +48,9 @@ enum rvcm_wire_reason {
 	RVCM_WIRE_REASON_CLOSING = 7,  /* the endpoint is being closed */
 	RVCM_WIRE_REASON_MALFORMED = 8,
 	RVCM_WIRE_REASON_SHARED = 9, /* there is a link between our carriers: use it; see slot */
-	RVCM_WIRE_REASON_BUSY = 10, /* another request of your carrier is being proven: try again */
-	RVCM_WIRE_REASON_LATE = 11, /* of BYE: your HELLO has not come in time */
-	RVCM_WIRE_REASON_GONE = 12, /* the conn that you mean is no more */
+	RVCM_WIRE_REASON_BUSY = 10,  /* another request of yours is in the way: try again */
+	RVCM_WIRE_REASON_LATE = 11,  /* of BYE: your HELLO has not come in time */
+	RVCM_WIRE_REASON_GONE = 12,  /* the conn that you mean is no more */
 	RVCM_WIRE_REASONS
 };
 
