@@ -10,6 +10,7 @@
 #   FI_RVCM_IFACE   default lo: no packet leaves the machine
 #   HOSTS           the ranks of MPI jobs run on so many hosts, which are network namespaces: see fabtests/hosts/hosts.sh.
 #                   Needs root.  Default: all on this one.
+#   KEEP            a folder that the logs and the counters are copied to at the end
 #
 # Rules a script can rely on, and must keep:
 #   - Every command under test runs through run(): in the background, under timeout(1), its output in a log.
@@ -126,6 +127,7 @@ cleanup() {
 	# shellcheck disable=SC2086
 	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
 	[ -z "${HOSTS-}" ] || hosts_down
+	[ -z "${KEEP-}" ] || { mkdir -p "$KEEP" && cp -f "$dir"/*.log "$dir"/stats.* "$KEEP"; } 2>/dev/null
 	rm -rf "$dir"
 }
 trap cleanup EXIT
