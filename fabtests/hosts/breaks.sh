@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # lib.sh and hosts.sh set them
+# shellcheck disable=SC2034,SC2154 # who sources this, lib.sh and hosts.sh set them
 #
 # breaks.sh: what breaks between hosts while a job runs, and is mended.  To be sourced after lib.sh, with HOSTS set.
 #

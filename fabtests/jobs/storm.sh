@@ -64,6 +64,6 @@ if is_rvcm; then
 	diag "$cut connections cut: $(counter downs) ends lost, $(counter recoveries) recoveries, $(counter replayed) messages sent again," \
 		"$(counter spared) spared"
 fi
-carried storm "$RANKS" "$(awk -v n="$RANKS" '/^alltoall: / { print n * $9 }' "$log")"
+carried storm "$RANKS" "$(awk -v n="$RANKS" '/^alltoall: / { printf "%.0f\n", n * $9 }' "$log")"
 diag "$(grep '^alltoall: ' "$log")"
 finish
