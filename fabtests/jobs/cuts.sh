@@ -31,13 +31,19 @@ job() {
 	wait "$cutter" 2>/dev/null
 }
 
+# The second time with several links, of which each is lost by itself.
 for round in 1 2; do
-	job "round-$round" 300 -m 1000000
+	links=$((1 + 3 * (round - 1)))
+	FI_RVCM_NUM_LINKS=$links FI_RVCM_STRIPE_SIZE=16384 \
+		job "round-$round" 300 -m 1000000
 	ok "round $round: ends well" passed
 	ok "round $round: connections were lost, and went on" at_least "$(counter recoveries)" 1
 	ok "round $round: none was given up" test "$(counter recovery_fails)" = 0
 	diag "$(counter recoveries) recoveries, $(counter replayed) messages sent again, $(counter spared) spared, the longest" \
-		"in $(counter recovery_us_max) us (both ranks')"
+		"in $(counter recovery_us_max) us (both ranks'); $(counter side_links) further links, $(counter side_losses) lost," \
+		"$(counter side_pieces) pieces by them, $(counter pieces_again) again"
+	[ "$links" = 1 ] || ok "round $round: several links carried, and were lost" \
+		test "$(counter side_pieces)" -ge 1 -a "$(counter side_losses)" -ge 1
 	carried "round $round" 2 "$(awk '/^exchange: rank/ { n += $8 } END { printf "%.0f\n", n }' "$log")"
 done
 

@@ -7,7 +7,7 @@
 
 # Both sides of all of them are processes of this guest on one device.
 conf_programs="conf_auto conf_av conf_cq conf_end conf_getinfo conf_many conf_match conf_mix conf_mr conf_msg conf_multi conf_name
-	conf_probe conf_proc conf_source conf_stale conf_thread conf_wait"
+	conf_probe conf_proc conf_rma conf_source conf_stale conf_thread conf_wait"
 
 part_contract() {
 	suite "" env CONTRACT_DEVICES="${devices// /,}" CMOCKA_MESSAGE_OUTPUT=TAP "$build/fabtests/contract/contract_verbs"
@@ -28,6 +28,19 @@ part_jobs() {
 	for device in $devices; do
 		with "$device"
 		suite "$device: " "${on[@]}" "$here/job.sh" "$(address_of "$device")"
+	done
+}
+
+# Several links for each peer, with parts as short as they may be.
+part_sides() {
+	local device program
+	for device in $devices; do
+		with "$device"
+		on+=(FI_RVCM_NUM_LINKS=3 FI_RVCM_STRIPE_SIZE=4096)
+		for program in conf_mix conf_msg conf_proc conf_rma; do
+			suite "$device, 3 links: $program: " "${on[@]}" "$build/fabtests/conf/$program"
+		done
+		suite "$device, 3 links: " "${on[@]}" "$here/job.sh" "$(address_of "$device")" exchange
 	done
 }
 

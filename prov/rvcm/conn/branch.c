@@ -22,6 +22,7 @@
 #define BACKOFF_FIRST_NS (10u * (uint64_t)MS)
 #define DOUBLINGS_MAX    9u /* 5 s */
 #define OF_INDEX_MAX     2u /* links of the same index, of which one is about to end */
+#define PATIENCE         5u /* attempts after which it is said that one is lost; 0.3 s */
 
 /* An index of the contact that we open, and its timer: of the attempt, or of the next one. */
 struct rvcm_branch {
@@ -30,6 +31,8 @@ struct rvcm_branch {
 	struct rvcm_timer timer;
 	uint32_t attempts; /* since one was last of use */
 	uint8_t index;
+	uint64_t lost_ns; /* when one that was of use was lost; 0: none was */
+	struct rvcm_conn_cause cause;
 };
 
 /* -- opening --------------------------------------------------------------------------------- */
@@ -63,11 +66,23 @@ static void close_link(struct rvcm_link *link)
 	rvcm_contact_tidy(contact);
 }
 
+/* What ends because the other side closes is no loss: nobody hears of that. */
+static void say(const struct rvcm_branch *branch, const char *what)
+{
+	const struct rvcm_carrier *carrier = branch->contact->carrier;
+	uint64_t ms = (rvcm_carrier_now(carrier) - branch->lost_ns) / MS;
+
+	rvcm_warn(RVCM_LOG_EP_CTRL, "link %u of several %s after %llu ms; the others go on: %s",
+		  branch->index, what, (unsigned long long)ms, branch->cause.text);
+}
+
 static void failed(struct rvcm_branch *branch, const char *why)
 {
 	struct rvcm_contact *contact = branch->contact;
 	char name[RVCM_ADDR_STRLEN];
 
+	if (branch->lost_ns && branch->attempts == PATIENCE)
+		say(branch, "is lost, and not made again");
 	rvcm_info(RVCM_LOG_EP_CTRL, "peer %s: link %u, attempt %u: %s",
 		  rvcm_addr_format(&contact->peer, name, sizeof(name)), branch->index,
 		  branch->attempts + 1, why);
@@ -295,6 +310,10 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 			return;
 		}
 		rvcm_timer_cancel(&carrier->timers, &link->branch->timer);
+		if (link->branch->lost_ns)
+			say(link->branch, "was lost, and is there again");
+		link->branch->lost_ns = 0;
+		link->branch->attempts /= 2;
 		memcpy(&link->reply, ev->private_data, sizeof(link->reply));
 	}
 	rvcm_timer_cancel(&carrier->timers, &link->timer);
@@ -335,5 +354,9 @@ void rvcm_branch_broken(struct rvcm_link *link)
 
 void rvcm_branch_released(struct rvcm_link *link)
 {
+	if (link->branch) {
+		link->branch->lost_ns = rvcm_carrier_now(link->contact->carrier);
+		link->branch->cause = link->cause;
+	}
 	close_link(link);
 }

@@ -115,10 +115,11 @@ static void leave(struct rvcm_link *link)
 	link->side_of = NULL;
 }
 
+/* Aloud it is said by who makes it again: branch.c. */
 static void say_lost(const struct rvcm_link *link)
 {
-	rvcm_warn(RVCM_LOG_EP_CTRL, "link %u of it is lost, and made again; its others go on: %s",
-		  link->index, link->failed_cause.text);
+	rvcm_info(RVCM_LOG_EP_CTRL, "link %u of several is lost: %s", link->index,
+		  link->failed_cause.text);
 }
 
 /* Not under a poll: its pieces are lost before it is no more. */
