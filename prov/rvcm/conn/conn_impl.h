@@ -154,6 +154,7 @@ struct rvcm_link {
 	struct rvcm_list of_sides; /* conn.sides */
 	struct rvcm_list pieces;   /* of reads, under way here */
 	uint32_t n_pieces;
+	bool lossy;         /* one of them has failed */
 	size_t piece_bytes; /* of all of them */
 	bool branching;     /* BRANCH has been posted */
 	bool attached;

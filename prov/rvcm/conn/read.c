@@ -41,9 +41,10 @@ int rvcm_read_start(struct rvcm_conn *conn, struct rvcm_path_full *path,
 
 /* -- posting --------------------------------------------------------------------------------- */
 
+/* What a link has lost a piece of takes no more: its end is on the way, and says why. */
 static bool has_room(const struct rvcm_link *link)
 {
-	return link->n_pieces < RVCM_CONN_READS_MAX && rvcm_tx_link_room(link) != 0;
+	return !link->lossy && link->n_pieces < RVCM_CONN_READS_MAX && rvcm_tx_link_room(link) != 0;
 }
 
 /* The link that has the least to do; or NULL: none has room. */
@@ -241,6 +242,7 @@ void rvcm_read_completed(struct rvcm_carrier *carrier, struct rvcm_read_piece *p
 	rvcm_list_del(&piece->node);
 	link->n_pieces--;
 	link->piece_bytes -= piece->bytes;
+	link->lossy |= status != RVCM_STATUS_OK;
 	if (status != RVCM_STATUS_OK && conn) {
 		piece->losses += link->index != 0;
 		rvcm_list_add_tail(&conn->pieces_lost, &piece->node);

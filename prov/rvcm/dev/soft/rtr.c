@@ -9,6 +9,7 @@
  * after rtr_again_ms, then after twice as long, and so on, REPEATS times.
  *
  * Control keeps the time, data says it: between two messages, for only there a frame may begin.
+ * What data has not said yet, for it computes, is not counted.
  */
 #include "dev/soft/soft_impl.h"
 
@@ -17,15 +18,18 @@
 static void rtr_due(struct rvcm_timer *timer, uint64_t now_ns)
 {
 	struct rvcm_soft_qp *qp = rvcm_container_of(timer, struct rvcm_soft_qp, timer);
+	uint8_t repeats;
 
 	(void)now_ns;
 	if (rvcm_soft_qp_now(qp) != RVCM_DEV_QP_RTS)
 		return;
-	if (rvcm_soft_qp_ask(qp, RVCM_SOFT_ASK_RTR))
-		qp->rtr_repeats++;
-	if (qp->rtr_repeats < RTR_REPEATS)
-		rvcm_alarm_set(&qp->dev->alarm, &qp->timer,
-			       (uint64_t)qp->dev->tun.rtr_again_ms << qp->rtr_repeats);
+	rvcm_lock_acquire(&qp->dev->lock);
+	repeats = qp->rtr_repeats;
+	rvcm_lock_release(&qp->dev->lock);
+	if (repeats == RTR_REPEATS)
+		return;
+	(void)rvcm_soft_qp_ask(qp, RVCM_SOFT_ASK_RTR);
+	rvcm_alarm_set(&qp->dev->alarm, &qp->timer, (uint64_t)qp->dev->tun.rtr_again_ms << repeats);
 }
 
 void rvcm_soft_rtr_watch(struct rvcm_soft_qp *qp)
@@ -41,6 +45,9 @@ void rvcm_soft_rtr_repeat(struct rvcm_soft_qp *qp)
 	const struct rvcm_soft_wire_hdr hdr = { .opcode = RVCM_SOFT_WIRE_WRITE, .last = true };
 	const struct rvcm_soft_tx *tx = &qp->tx;
 
+	if (qp->rtr_repeats == RTR_REPEATS)
+		return;
+	qp->rtr_repeats++;
 	if (qp->dead || tx->awaited != RVCM_SOFT_AWAITED_AS_SIGN || tx->message_open ||
 	    tx->response_open || tx->finish || tx->err)
 		return;
