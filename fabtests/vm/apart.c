@@ -7,9 +7,7 @@
  *   exchange       messages of many sizes each way at once, every byte checked
  *   cut, suffer    the same with long messages, and the wire is cut by the first of the two while
  *                  they are under way, for CUT_MS. Every operation must end, and afterwards
- *                  messages must go through again.
- *   cut_well, suffer_well
- *                  and every operation must end well: what is lost is made again
+ * messages must go through again.
  *
  * VM_WIRE names the file that turns the wire off and on: see vm-pair.sh.
  */
@@ -74,22 +72,23 @@ static void afterwards(struct longs *l, struct conf_node *node, fi_addr_t peer, 
 	conf_exchange(node, peer, 1, 3);
 }
 
-static void talk_and_cut(struct longs *l, struct conf_node *node, fi_addr_t peer)
+static void role_cut(struct conf_node *node, fi_addr_t peer, int to, int from)
 {
+	static struct longs l;
 	uint64_t deadline, mend;
 	bool cut = true;
 
 	conf_exchange(node, peer, 0, 1);
-	longs_post(l, node, peer);
+	longs_post(&l, node, peer);
 	deadline = conf_deadline();
-	for (; l->done < UNTIL_CUT; conf_not_late(deadline))
-		longs_read(l, node);
-	assert_int_equal(l->failed, 0);
-	assert_true(l->done < LONGS_OPERATIONS);
+	for (; l.done < UNTIL_CUT; conf_not_late(deadline))
+		longs_read(&l, node);
+	assert_int_equal(l.failed, 0);
+	assert_true(l.done < LONGS_OPERATIONS);
 	wire("off");
 	mend = conf_deadline() - CONF_TIMEOUT_MS + CUT_MS;
-	for (; l->done < LONGS_OPERATIONS; conf_not_late(deadline + CUT_MS)) {
-		longs_read(l, node);
+	for (; l.done < LONGS_OPERATIONS; conf_not_late(deadline + CUT_MS)) {
+		longs_read(&l, node);
 		if (cut && conf_deadline() - CONF_TIMEOUT_MS >= mend) {
 			wire("on");
 			cut = false;
@@ -97,57 +96,26 @@ static void talk_and_cut(struct longs *l, struct conf_node *node, fi_addr_t peer
 	}
 	if (cut)
 		wire("on");
-}
-
-static void talk(struct longs *l, struct conf_node *node, fi_addr_t peer)
-{
-	uint64_t deadline;
-
-	conf_exchange(node, peer, 0, 1);
-	longs_post(l, node, peer);
-	deadline = conf_deadline() + 2 * CUT_MS;
-	for (; l->done < LONGS_OPERATIONS; conf_not_late(deadline))
-		longs_read(l, node);
-}
-
-static void role_cut(struct conf_node *node, fi_addr_t peer, int to, int from)
-{
-	static struct longs l;
-
-	talk_and_cut(&l, node, peer);
 	afterwards(&l, node, peer, to, from);
 }
 
 static void role_suffer(struct conf_node *node, fi_addr_t peer, int to, int from)
 {
 	static struct longs l;
+	uint64_t deadline;
 
-	talk(&l, node, peer);
-	afterwards(&l, node, peer, to, from);
-}
-
-static void role_cut_well(struct conf_node *node, fi_addr_t peer, int to, int from)
-{
-	static struct longs l;
-
-	talk_and_cut(&l, node, peer);
-	assert_int_equal(l.failed, 0);
-	afterwards(&l, node, peer, to, from);
-}
-
-static void role_suffer_well(struct conf_node *node, fi_addr_t peer, int to, int from)
-{
-	static struct longs l;
-
-	talk(&l, node, peer);
-	assert_int_equal(l.failed, 0);
+	conf_exchange(node, peer, 0, 1);
+	longs_post(&l, node, peer);
+	deadline = conf_deadline() + 2 * CUT_MS;
+	for (; l.done < LONGS_OPERATIONS; conf_not_late(deadline))
+		longs_read(&l, node);
 	afterwards(&l, node, peer, to, from);
 }
 
 static const struct conf_role roles[] = {
-	{ "exchange", role_exchange },       { "cut", role_cut },
-	{ "suffer", role_suffer },           { "cut_well", role_cut_well },
-	{ "suffer_well", role_suffer_well },
+	{ "exchange", role_exchange },
+	{ "cut", role_cut },
+	{ "suffer", role_suffer },
 };
 
 static const struct conf_options plain = { .caps = FI_SOURCE | FI_DIRECTED_RECV };

@@ -68,7 +68,6 @@ for device in $devices; do
 	reconnect=0
 	apart "$device to $device: the wire is cut in mid-transfer" "$device" cut "$device" suffer
 	reconnect=30000
-	apart "$device to $device: the wire is cut in mid-transfer, and nobody notices" "$device" cut_well "$device" suffer_well
 	with "$device"
 	VM_HOSTS=$us:1,$them:1 suite "$device to $device: " "${on[@]}" "$here/job.sh" "$us" exchange
 done
