@@ -3,6 +3,9 @@
  * Connections between hosts that are lost, and come again, with half of a long message under way:
  * nothing fails, and every byte is right. To be run by recovery.sh; an argument chooses tests by
  * name, "*" stands for anything.
+ *
+ * FABTEST_OUT_MS: for how long the wire is cut where it is waited for; FABTEST_UP_MS: how long is
+ * tried in vain. The real thing is 20000 and 30000.
  */
 #include "hosts/bulk.h"
 #include "hosts/wire.h"
@@ -33,7 +36,7 @@ static void role_receive(struct conf_node *node, fi_addr_t peer, int to, int fro
 /* The same, and it does not come. */
 static void role_in_vain(struct conf_node *node, fi_addr_t peer, int to, int from)
 {
-	bulk_in_vain(node, peer, to, from, "to connect again");
+	bulk_in_vain(node, peer, to, from, "; tried for ");
 }
 
 static const struct conf_role roles[] = {
@@ -42,6 +45,13 @@ static const struct conf_role roles[] = {
 };
 
 /* -- what happens ---------------------------------------------------------------------------- */
+
+static const char *ms(const char *variable, const char *otherwise)
+{
+	const char *value = getenv(variable);
+
+	return value ? value : otherwise;
+}
 
 /* Both sides have let go of the connection: nothing but a new one will do. */
 static void cut_and_destroy(void)
@@ -58,15 +68,20 @@ static void lose_address_and_destroy(void)
 	wire_destroy_there();
 }
 
-/* Node 2 has half of it; then this happens, and is over again; and the whole arrives. */
-static void survive(void (*fault)(void), void (*repair)(void))
+/* Node 2 has half of it; then this happens, and is over again after out_ms; and the whole arrives.
+ */
+static void survive(void (*fault)(void), void (*repair)(void), const char *out_ms)
 {
 	struct fi_context2 context;
 	struct host_pair p;
 	uint8_t *out = bulk_half(&p, "receive", &plain, &context);
+	uint64_t until;
 
 	fault();
 	host_say(&p.other);
+	until = conf_deadline() + strtoull(out_ms, NULL, 10);
+	while (conf_deadline() < until)
+		conf_drive(&p.node);
 	repair();
 	conf_wait_for(&p.node, 1);
 	free(out);
@@ -77,25 +92,25 @@ static void survive(void (*fault)(void), void (*repair)(void))
 static void a_destroyed_socket_is_replaced(void **state)
 {
 	(void)state;
-	survive(wire_destroy, wire_nothing);
+	survive(wire_destroy, wire_nothing, "0");
 }
 
 static void a_socket_that_is_destroyed_there_is_replaced(void **state)
 {
 	(void)state;
-	survive(wire_destroy_there, wire_nothing);
+	survive(wire_destroy_there, wire_nothing, "0");
 }
 
 static void a_cut_wire_is_waited_for(void **state)
 {
 	(void)state;
-	survive(cut_and_destroy, wire_mend);
+	survive(cut_and_destroy, wire_mend, ms("FABTEST_OUT_MS", "1000"));
 }
 
 static void an_address_that_comes_back_is_found(void **state)
 {
 	(void)state;
-	survive(lose_address_and_destroy, wire_regain_address);
+	survive(lose_address_and_destroy, wire_regain_address, "0");
 }
 
 /* Too long: one error for each operation, with a text, and something new goes well. */
@@ -107,12 +122,14 @@ static void time_is_up(void **state)
 	uint8_t *out;
 
 	(void)state;
-	setenv("FI_RVCM_RECONNECT_TIMEOUT", "1500", 1);
+	setenv("FI_RVCM_RECONNECT_TIMEOUT", ms("FABTEST_UP_MS", "1500"), 1);
 	out = bulk_half(&p, "in_vain", &plain, &context);
 	cut_and_destroy();
 	host_say(&p.other);
 	conf_expect_error(&p.node, &error);
 	assert_ptr_equal(error.op_context, &context);
+	host_check_text(&p.node, &error, "peer 10.77.2.1:");
+	host_check_text(&p.node, &error, "connection lost; tried for ");
 	host_check_text(&p.node, &error, "to connect again");
 	host_hear(&p);
 	wire_mend();
