@@ -143,7 +143,9 @@ static void enter(struct rvcm_contact *contact, struct rvcm_link *link)
 	link->claim = true;
 	link->request = contact->req_wire;
 	link->request_epoch = contact->req_shake.epoch;
-	link->unheard = contact->begun != contact->req_shake.begun;
+	/* Begun is an epoch of that incarnation's: each begins at 1. */
+	link->unheard = contact->peer_incarnation != contact->req_shake.incarnation ||
+			contact->begun != contact->req_shake.begun;
 	rvcm_link_known(link, contact->req_shake.incarnation);
 	if (contact->req_shake.begun == 0)
 		link->peer_window = contact->req_shake.window;

@@ -190,7 +190,8 @@ static void begin(struct rvcm_conn *conn, struct rvcm_link *link, uint32_t incar
 
 	if (link->slot->closing)
 		return; /* nothing begins, and DOWN follows */
-	if (begun && (!link->unheard || link->hello_ack || conn->begun == begun)) {
+	if (begun && (!link->unheard || link->hello_ack ||
+		      (conn->begun == begun && conn->incarnation == incarnation))) {
 		fail(carrier, link, RVCM_STATUS_GIVEN_UP, 0, "it goes on with what is no more");
 		return;
 	}
