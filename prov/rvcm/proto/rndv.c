@@ -371,7 +371,7 @@ static void read_done(struct rvcm_reader *reader, enum rvcm_status status)
 	/* Where nothing is sent the path is never up. But a link that fails fails reads. */
 	link_failed = recv->status == RVCM_STATUS_FLUSHED || !path ||
 		      (status != RVCM_STATUS_OK && !path->up);
-	if (recv->reads == 0 && (recv->status == RVCM_STATUS_OK || !link_failed))
+	if (recv->status == RVCM_STATUS_OK || !link_failed)
 		rvcm_rndv_advance(recv);
 }
 
