@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The control side's turn: CM events, mail and timers, each translated into events of the table. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -105,6 +106,17 @@ static struct rvcm_cause_report report_of(const struct rvcm_link *link,
 	};
 }
 
+/* Who listens by one device is not found by another: each side may have been told which to use. */
+static const char *unheard_detail(const struct rvcm_cause_report *report, char *buf)
+{
+	size_t n;
+
+	rvcm_cause_detail(report, buf);
+	n = strlen(buf);
+	snprintf(buf + n, RVCM_CAUSE_DETAIL_MAX - n, ", or only by another device than that");
+	return buf;
+}
+
 static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_contact *contact = link->contact;
@@ -121,7 +133,7 @@ static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 					    contact->attempts <
 						    RVCM_CONN_REFUSALS_MAX *
 							    contact->carrier->attr.n_devs,
-				    rvcm_cause_detail(&report, detail));
+				    unheard_detail(&report, detail));
 		break;
 	case RVCM_DEV_REJECT_STALE:
 		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED_STALE, ev->err, true,

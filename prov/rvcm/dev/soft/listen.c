@@ -267,8 +267,10 @@ static void listen_req_explain(struct rvcm_dev_req *req, int err)
 			      listen_hint(&req->shake));
 		return;
 	}
-	rvcm_info(RVCM_LOG_EP_CTRL, "%s: %s hung up before its MPA request was whole: %s",
-		  req->dev->base.attr.name, name, strerrordesc_np(-err));
+	rvcm_info(
+		RVCM_LOG_EP_CTRL,
+		"%s: %s hung up before its MPA request was whole: %s (does it use another device?)",
+		req->dev->base.attr.name, name, strerrordesc_np(-err));
 }
 
 /* Say why, tell the peer if it speaks MPA at all, and forget it. */
