@@ -148,9 +148,11 @@ const char *rvcm_region_asked(struct rvcm_peer *peer, const struct rvcm_parse *m
 		rvcm_path_dropped(peer->path);
 		return NULL;
 	}
-	if (peer->key_id)
-		return "KEY_GET before the last one was answered";
-	/* Each is told once, and what is closed is told no more. */
+	/*
+	 * One at a time; but it may have lost us, and begun anew, and we need not have noticed:
+	 * then what it asked before is not waited for. Each is told once, and what is closed no
+	 * more.
+	 */
 	if (peer->n_grants > peer->ep->engine->n_regions)
 		return "KEY_GET of what it has been told";
 	peer->key_id = msg->op_id;
@@ -159,10 +161,29 @@ const char *rvcm_region_asked(struct rvcm_peer *peer, const struct rvcm_parse *m
 	return NULL;
 }
 
+static struct grant *grant_of(struct rvcm_peer *peer, struct rvcm_region *region)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &region->grants) {
+		struct grant *grant = rvcm_container_of(pos, struct grant, of_region);
+
+		if (grant->peer == peer)
+			return grant;
+	}
+	return NULL;
+}
+
+/* It is asked for again by who has lost us, and its number for it. */
 static struct grant *new_grant(struct rvcm_peer *peer, struct rvcm_region *region)
 {
-	struct grant *grant = rvcm_mem_zalloc(sizeof(*grant));
+	struct grant *grant = grant_of(peer, region);
 
+	if (grant) {
+		grant->id = peer->key_id;
+		return grant;
+	}
+	grant = rvcm_mem_zalloc(sizeof(*grant));
 	if (!grant)
 		return NULL;
 	grant->region = region;
