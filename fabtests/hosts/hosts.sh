@@ -5,6 +5,7 @@
 #
 #   hosts_up N      makes hosts 1 to N.  Each has a network of its own, and reaches the others through a router:
 #                   host I is 10.77.I.1 and fd77:I::1 on eth0, the router (host "r") 10.77.I.254 and fd77:I::ff on toI.
+#   hosts_second_rail  joins hosts 1 and 2 by a wire of their own: 10.78.0.1 and .2, on eth1
 #   hosts_down      removes them.  What runs there has to be gone.
 #   on I COMMAND... runs it on host I
 #
@@ -46,6 +47,12 @@ hosts_up() {
 	for i in $(seq "$1"); do
 		hosts_add "$i" && hosts_connect "$i" || return
 	done
+}
+
+# Another wire between hosts 1 and 2, with eth1 at either end.
+hosts_second_rail() {
+	ip link add eth1 netns "$hosts_net-1" type veth peer name eth1 netns "$hosts_net-2" &&
+		hosts_address 1 eth1 10.78.0.1 fd78::1 && hosts_address 2 eth1 10.78.0.2 fd78::2
 }
 
 hosts_down() {

@@ -359,6 +359,44 @@ static void auth_key_comes_first(void **state)
 	free(old);
 }
 
+/* 0 or an error: a domain, with these rails. */
+static int open_with_rails(const char *rails)
+{
+	struct fi_info *hints = conf_hints(), *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	int rc;
+
+	setenv("FI_RVCM_RAILS", rails, 1);
+	conf_ok(ask(hints, 0, &info));
+	conf_ok(fi_fabric(info->fabric_attr, &fabric, NULL));
+	rc = fi_domain(fabric, info, &domain, NULL);
+	unsetenv("FI_RVCM_RAILS");
+	if (!rc)
+		conf_ok(fi_close(&domain->fid));
+	conf_ok(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	return rc;
+}
+
+static void rails_that_are_not_there_are_refused(void **state)
+{
+	static const char *const bad[] = { "nonesuch", "127.0.0.2,another", "127.0.0.2:80", "::1" };
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		caught_begin();
+		assert_int_equal(open_with_rails(bad[i]), -FI_EINVAL);
+		text = caught_end();
+		assert_non_null(strstr(text, "FI_RVCM_RAILS: "));
+		free(text);
+	}
+	assert_int_equal(open_with_rails("127.0.0.1,127.0.0.2,127.0.0.3"), 0);
+	assert_int_equal(open_with_rails("lo"), 0);
+}
+
 /* -- statistics ---------------------------------------------------------------------------- */
 
 static char stat_prefix[] = "/tmp/rvcm-ofi-stat.XXXXXX";
@@ -455,6 +493,7 @@ int main(void)
 		cmocka_unit_test(launchers_give_keys),
 		cmocka_unit_test(without_a_key_there_is_one_warning),
 		cmocka_unit_test(auth_key_comes_first),
+		cmocka_unit_test(rails_that_are_not_there_are_refused),
 		cmocka_unit_test(statistics_are_written),
 		cmocka_unit_test(statistics_that_cannot_be_written_do_no_harm),
 	};

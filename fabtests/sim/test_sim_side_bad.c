@@ -190,6 +190,40 @@ static void a_message_ends_it(void **state)
 	three_close(&t);
 }
 
+/* A way to the peer that is none: its HELLO is not believed, though it has the key. */
+static void a_malformed_rail_ends_the_link(void **state)
+{
+	struct {
+		struct rvcm_wire_frame frame;
+		struct rvcm_wire_hello hello;
+		struct rvcm_wire_rail rail;
+	} words;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct victim victim;
+		struct liar liar;
+
+		victim_open(&victim, 1);
+		liar_open(&liar, &victim);
+		liar_connect(&liar);
+		memset(&words, 0, sizeof(words));
+		words.frame = liar_frame(RVCM_WIRE_HELLO, 0, 0);
+		rvcm_shake_hello_mac(RVCM_WIRE_REQUEST, liar_job_key, &liar.request, &liar.reply,
+				     words.hello.nonce, words.hello.mac);
+		rvcm_le16_put(words.hello.n_rails, 1);
+		rvcm_le16_put(words.rail.port, i != 0);
+		rvcm_le16_put(words.rail.reserved, i == 1);
+		rvcm_le32_put(words.rail.scope, i == 2);
+		liar_say(&liar, &words, sizeof(words));
+		if (i < 3)
+			victim_assert_unproven(&victim, 1, "malformed rail");
+		else
+			assert_int_equal(liar.heard.kind, RVCM_WIRE_HELLO);
+		victim_close(&victim, &liar);
+	}
+}
+
 static void there_are_two_of_an_index_at_most(void **state)
 {
 	struct rvcm_dev_qp *qps[2];
@@ -218,6 +252,7 @@ int main(void)
 		cmocka_unit_test(who_does_not_prove_itself_has_none),
 		cmocka_unit_test(who_is_silent_is_dropped),
 		cmocka_unit_test(a_message_ends_it),
+		cmocka_unit_test(a_malformed_rail_ends_the_link),
 		cmocka_unit_test(there_are_two_of_an_index_at_most),
 	};
 

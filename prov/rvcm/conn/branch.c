@@ -22,12 +22,14 @@
 #define BACKOFF_FIRST_NS (10u * (uint64_t)MS)
 #define DOUBLINGS_MAX    9u /* 5 s */
 #define OF_INDEX_MAX     2u /* links of the same index, of which one is about to end */
+#define TRIES_OF_WAY     2u /* before another is tried */
 #define PATIENCE         5u /* attempts after which it is said that one is lost; 0.3 s */
 
 /* An index of the contact that we open, and its timer: of the attempt, or of the next one. */
 struct rvcm_branch {
 	struct rvcm_contact *contact;
 	struct rvcm_link *link; /* the attempt, or what came of it */
+	const struct rvcm_addr *to;
 	struct rvcm_timer timer;
 	uint32_t attempts; /* since one was last of use */
 	uint8_t index;
@@ -109,15 +111,32 @@ static int request(struct rvcm_branch *branch)
 	shake.window = contact->peer_slot;
 	shake.caps = (uint16_t)dev->attr.caps;
 	rvcm_shake_encode(&shake, carrier->attr.job_key, NULL, &link->request);
-	return dev->ops->connect(link->qp, &contact->peer, &link->request, sizeof(link->request));
+	return dev->ops->connect(link->qp, branch->to, &link->request, sizeof(link->request));
+}
+
+/*
+ * The ways to the peer take turns, its name's first, for link 0 goes by that; and so does who does
+ * not get there.
+ */
+static const struct rvcm_addr *way(const struct rvcm_branch *branch)
+{
+	const struct rvcm_contact *contact = branch->contact;
+	uint32_t n = (branch->index + branch->attempts / TRIES_OF_WAY) % (contact->n_rails + 1);
+
+	return n ? &contact->rails[n - 1] : &contact->peer;
 }
 
 static void open_link(struct rvcm_branch *branch)
 {
 	struct rvcm_contact *contact = branch->contact;
 	struct rvcm_carrier *carrier = contact->carrier;
-	int rc = rvcm_link_open(contact, contact->dev, branch->index, true, &branch->link);
+	int rc;
 
+	branch->to = way(branch);
+	if (branch->to == &contact->peer)
+		rc = rvcm_link_open(contact, contact->dev, branch->index, true, &branch->link);
+	else
+		rc = rvcm_link_open_routed(contact, contact->dev, branch->index, &branch->link);
 	if (!rc) {
 		branch->link->branch = branch;
 		rvcm_list_add_tail(&contact->sides, &branch->link->of_contact);
@@ -162,11 +181,15 @@ static bool make_branches(struct rvcm_contact *contact)
 	return true;
 }
 
-void rvcm_branch_want(struct rvcm_contact *contact)
+void rvcm_branch_want(const struct rvcm_link *link)
 {
+	struct rvcm_contact *contact = link->contact;
+
 	if (contact->branching || contact->state != RVCM_LINK_UP || !make_branches(contact))
 		return;
 	contact->branching = true;
+	memcpy(contact->rails, link->rails, sizeof(contact->rails));
+	contact->n_rails = link->n_rails;
 	for (uint32_t i = 0; i + 1 < contact->carrier->attr.n_links; i++)
 		if (!contact->branches[i].link)
 			open_link(&contact->branches[i]);
@@ -303,6 +326,7 @@ static bool is_answer(const struct rvcm_link *link, const struct rvcm_dev_event 
 static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_carrier *carrier = link->contact->carrier;
+	char name[RVCM_ADDR_STRLEN];
 
 	if (link->branch) {
 		if (!is_answer(link, ev)) {
@@ -313,6 +337,8 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 		if (link->branch->lost_ns)
 			say(link->branch, "was lost, and is there again");
 		link->branch->lost_ns = 0;
+		rvcm_info(RVCM_LOG_EP_CTRL, "link %u goes by %s", link->index,
+			  rvcm_addr_format(link->branch->to, name, sizeof(name)));
 		link->branch->attempts /= 2;
 		memcpy(&link->reply, ev->private_data, sizeof(link->reply));
 	}

@@ -82,6 +82,7 @@ static int check(const struct rvcm_carrier_attr *attr)
 {
 	if (attr->n_devs == 0 || attr->n_devs > RVCM_CONN_DEVS_MAX || attr->window_max == 0 ||
 	    attr->window_max > RVCM_CONN_WINDOW_MAX || attr->n_links > RVCM_CONN_LINKS_MAX ||
+	    attr->n_rails > RVCM_CONN_RAILS_MAX || attr->rails_dev >= attr->n_devs ||
 	    attr->message_bytes_max < RVCM_CONN_MESSAGE_FLOOR)
 		return -EINVAL;
 	for (uint32_t i = 0; i < attr->n_devs; i++) {

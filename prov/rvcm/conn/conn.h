@@ -37,6 +37,7 @@
 
 #define RVCM_CONN_DEVS_MAX      8u
 #define RVCM_CONN_LINKS_MAX     16u
+#define RVCM_CONN_RAILS_MAX     7u
 #define RVCM_CONN_SLOTS_MAX     1024u
 #define RVCM_CONN_KEY_BYTES     16u
 #define RVCM_CONN_MESSAGE_FLOOR 512u /* bytes of a message that every peer takes */
@@ -141,6 +142,10 @@ struct rvcm_carrier_attr {
 	uint32_t pool_count; /* messages that a device's pool holds; 0 = 4096 */
 	uint32_t n_links;    /* of a conn, at most 16; 0 = 1. They carry parts of long reads: */
 	size_t stripe_bytes; /* so long, where there are several; 0 = 128 KiB */
+	/* Addresses of the host by which further links may come, to the device of that index. */
+	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX];
+	uint32_t n_rails;
+	uint16_t rails_dev;
 	bool hold; /* rvcm_carrier_progress or _flush is called again after the last message */
 	uint64_t connect_timeout_ns; /* for all attempts together */
 	uint64_t attempt_timeout_ns; /* for one, then another is made; 0 = 2 s */

@@ -136,7 +136,9 @@ struct rvcm_link {
 	uint64_t by_ns;
 	uint32_t futile; /* links before it that were of no use */
 
-	struct rvcm_branch *branch; /* control's, of a side link that we open */
+	struct rvcm_branch *branch;                  /* control's, of a side link that we open */
+	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX]; /* the peer's, of its HELLO; before BRANCH */
+	uint32_t n_rails;
 
 	/* Control's, of a claim or a side link: handed, of_contact, timer. */
 	bool claim;
@@ -365,6 +367,8 @@ struct rvcm_contact {
 	struct rvcm_list sides;       /* its side links, by of_contact */
 	bool branching;               /* it is to have some */
 	struct rvcm_branch *branches; /* those that we open; NULL: none was ever wanted */
+	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX]; /* further ways to the peer */
+	uint32_t n_rails;
 	uint32_t taken; /* the highest epoch of a claim that was proven, of peer_incarnation */
 
 	struct rvcm_dev_req *req; /* while it is being judged */
@@ -394,6 +398,9 @@ struct rvcm_slot {
 		struct rvcm_slot *slot;
 		uint16_t dev;
 	} listen[RVCM_CONN_DEVS_MAX]; /* what CONNECT_REQUEST's ctx points at */
+	struct rvcm_dev_listener *rail_listener[RVCM_CONN_RAILS_MAX];
+	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX]; /* where those are; constant from listen on */
+	uint32_t n_rails;
 	struct rvcm_list contacts;
 	/* The data side's. */
 	struct rvcm_list conns;

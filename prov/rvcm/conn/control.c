@@ -317,11 +317,7 @@ static void shut(struct rvcm_slot *slot)
 
 	slot->shut = true;
 	carrier->shut_slots++;
-	for (uint32_t i = 0; i < carrier->attr.n_devs; i++) {
-		if (slot->listener[i])
-			carrier->devs[i].dev->ops->listener_close(slot->listener[i]);
-		slot->listener[i] = NULL;
-	}
+	rvcm_slot_deafen(slot);
 	if (!slot->last) {
 		end_contacts(slot, false);
 		return;
@@ -366,7 +362,7 @@ static void read_one(struct rvcm_carrier *carrier, struct rvcm_mail *m)
 		rvcm_contact_unname(rvcm_container_of(m, struct rvcm_link, unnamed)->contact);
 		break;
 	case RVCM_MAIL_BRANCH:
-		rvcm_branch_want(rvcm_container_of(m, struct rvcm_link, branch_mail)->contact);
+		rvcm_branch_want(rvcm_container_of(m, struct rvcm_link, branch_mail));
 		break;
 	case RVCM_MAIL_WATCHED:
 		watched(rvcm_container_of(m, struct rvcm_link, watched));

@@ -46,12 +46,34 @@ static void fill(const struct rvcm_carrier *carrier, struct rvcm_link *link,
 	rvcm_le32_put(hello->pid, carrier->attr.pid);
 }
 
+/* Where further links may come to, if it is the device that has those ways. Returns how many. */
+static uint16_t put_rails(const struct rvcm_link *link, struct rvcm_wire_rail *rails)
+{
+	const struct rvcm_slot *slot = link->slot;
+
+	if (link->dev != slot->carrier->attr.rails_dev)
+		return 0;
+	memset(rails, 0, slot->n_rails * sizeof(*rails));
+	for (uint32_t i = 0; i < slot->n_rails; i++) {
+		rvcm_addr_to_v6(&slot->rails[i], rails[i].address);
+		rvcm_le16_put(rails[i].port, slot->rails[i].port);
+	}
+	return (uint16_t)slot->n_rails;
+}
+
 int rvcm_hello_send(struct rvcm_conn *conn)
 {
-	struct rvcm_wire_hello hello;
+	struct {
+		struct rvcm_wire_hello hello;
+		struct rvcm_wire_rail rails[RVCM_CONN_RAILS_MAX];
+	} words;
+	uint16_t n;
 
-	fill(conn->carrier, conn->link, &hello);
-	return rvcm_tx_hello(conn, &hello, takes(conn->carrier, conn->link));
+	fill(conn->carrier, conn->link, &words.hello);
+	n = put_rails(conn->link, words.rails);
+	rvcm_le16_put(words.hello.n_rails, n);
+	return rvcm_tx_hello(conn, &words.hello, sizeof(words.hello) + n * sizeof(words.rails[0]),
+			     takes(conn->carrier, conn->link));
 }
 
 int rvcm_hello_send_side(struct rvcm_carrier *carrier, struct rvcm_link *link)
@@ -76,10 +98,28 @@ static const char *judge_form(const struct rvcm_wire_frame *frame, size_t bytes,
 	if (bytes < sizeof(*hello))
 		return "HELLO of a wrong length";
 	memcpy(hello, frame + 1, sizeof(*hello));
-	if (rvcm_le16_get(hello->n_rails) > RVCM_CONN_DEVS_MAX)
+	if (rvcm_le16_get(hello->n_rails) > RVCM_CONN_RAILS_MAX)
 		return "HELLO with too many rails";
-	if (bytes - sizeof(*hello) != rvcm_le16_get(hello->n_rails) * RVCM_WIRE_RAIL_BYTES)
+	if (bytes - sizeof(*hello) != rvcm_le16_get(hello->n_rails) * sizeof(struct rvcm_wire_rail))
 		return "HELLO of a wrong length";
+	return NULL;
+}
+
+static const char *take_rails(struct rvcm_link *link, const struct rvcm_wire_rail *rails,
+			      uint32_t n)
+{
+	static const uint8_t zero[4];
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rvcm_addr *rail = &link->rails[i];
+
+		rvcm_addr_from_v6(rail, rails[i].address, 0);
+		rail->port = rvcm_le16_get(rails[i].port);
+		if (rail->port == 0 || rvcm_le16_get(rails[i].reserved) != 0 ||
+		    memcmp(rails[i].scope, zero, sizeof(zero)) != 0)
+			return "HELLO with a malformed rail";
+	}
+	link->n_rails = n;
 	return NULL;
 }
 
@@ -111,6 +151,11 @@ const char *rvcm_hello_judge(struct rvcm_carrier *carrier, struct rvcm_link *lin
 		return "acknowledges what was not sent";
 	*status = RVCM_STATUS_REJECTED_KEY;
 	why = judge_proof(carrier, link, &hello);
+	if (why)
+		return why;
+	*status = RVCM_STATUS_PROTOCOL;
+	why = take_rails(link, (const void *)(data + sizeof(*frame) + sizeof(hello)),
+			 rvcm_le16_get(hello.n_rails));
 	if (why)
 		return why;
 	link->peer_takes = peer_takes(frame);

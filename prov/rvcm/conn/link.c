@@ -54,8 +54,8 @@ static void init(struct rvcm_link *link)
 	mail_init(&link->branch_mail, RVCM_MAIL_BRANCH);
 }
 
-int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, uint8_t index, bool opener,
-		   struct rvcm_link **out)
+static int open_link(struct rvcm_contact *contact, uint16_t dev_index, uint8_t index, bool opener,
+		     bool routed, struct rvcm_link **out)
 {
 	struct rvcm_carrier *carrier = contact->carrier;
 	struct rvcm_carrier_dev *dev = &carrier->devs[dev_index];
@@ -67,6 +67,7 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, uint8_t ind
 		.rq_depth = (index ? 0 : carrier->attr.window_max) + RVCM_CONN_CONTROL_MAX,
 		.sge_max = 2, /* a message, and its tail */
 		.rnr_timeout_ns = carrier->attr.rnr_timeout_ns,
+		.routed = routed,
 		.ctx = link,
 	};
 	int rc;
@@ -103,6 +104,18 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev_index, uint8_t ind
 	rvcm_tx_prepare(link);
 	*out = link;
 	return 0;
+}
+
+int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, uint8_t index, bool opener,
+		   struct rvcm_link **link)
+{
+	return open_link(contact, dev, index, opener, false, link);
+}
+
+int rvcm_link_open_routed(struct rvcm_contact *contact, uint16_t dev, uint8_t index,
+			  struct rvcm_link **link)
+{
+	return open_link(contact, dev, index, true, true, link);
 }
 
 void rvcm_link_known(struct rvcm_link *link, uint32_t peer_incarnation)

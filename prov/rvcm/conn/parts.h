@@ -64,6 +64,9 @@ void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window);
 /* -- link.c: control's -- */
 int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, uint8_t index, bool opener,
 		   struct rvcm_link **link);
+/* The same of a side link that goes by one of the peer's rails. */
+int rvcm_link_open_routed(struct rvcm_contact *contact, uint16_t dev, uint8_t index,
+			  struct rvcm_link **link);
 void rvcm_link_close(struct rvcm_link *link);
 /* The peer's handshake has told its incarnation, never 0. Once. */
 void rvcm_link_known(struct rvcm_link *link, uint32_t peer_incarnation);
@@ -276,6 +279,8 @@ void rvcm_recover_shut(struct rvcm_slot *slot);
 
 /* Under the control lock: rvcm_carrier_listen. */
 int rvcm_slot_open(struct rvcm_carrier *carrier, uint16_t index, struct rvcm_addr *addr);
+/* Control's: nobody connects to it any more. */
+void rvcm_slot_deafen(struct rvcm_slot *slot);
 /* The data side's: rvcm_carrier_unlisten_by. */
 void rvcm_slot_shut(struct rvcm_slot *slot, uint64_t deadline_ns);
 /* The data side's: go on with that. True: the slot is no more. */
@@ -353,8 +358,8 @@ void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes,
 /* Post a control frame with that payload; -EAGAIN: later. */
 int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void *payload,
 		    size_t bytes);
-/* The same for HELLO, which says what we take: see wire.h. */
-int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello,
+/* The same for HELLO, of so many bytes with its rails, which says what we take: see wire.h. */
+int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello, size_t bytes,
 		  uint32_t message_max);
 /* Post what is pending; true when nothing is any more. */
 bool rvcm_tx_drain(struct rvcm_conn *conn);
@@ -465,8 +470,8 @@ void rvcm_side_end_all(struct rvcm_conn *conn);
 
 /* -- branch.c: control's half of side links -- */
 
-/* The data side wants them. */
-void rvcm_branch_want(struct rvcm_contact *contact);
+/* The data side wants them, beside link, its conn's first. */
+void rvcm_branch_want(const struct rvcm_link *link);
 /* None is wanted any more: end those that there are. */
 void rvcm_branch_stop(struct rvcm_contact *contact);
 /* A peer's request for one: NONE, or why not. */

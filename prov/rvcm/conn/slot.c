@@ -75,6 +75,47 @@ static int slot_listen(struct rvcm_slot *slot, struct rvcm_addr *addr)
 	return 0;
 }
 
+/* And where further links may come; a rail that is not there is left out, with a word. */
+static void listen_on_rails(struct rvcm_slot *slot)
+{
+	const struct rvcm_carrier *carrier = slot->carrier;
+	uint16_t index = carrier->attr.rails_dev;
+	struct rvcm_dev *dev = carrier->devs[index].dev;
+
+	if (!slot->listener[index])
+		return;
+	for (uint32_t i = 0; i < carrier->attr.n_rails; i++) {
+		struct rvcm_addr *at = &slot->rails[slot->n_rails];
+		char name[RVCM_ADDR_STRLEN];
+		int rc;
+
+		*at = carrier->attr.rails[i];
+		rc = dev->ops->listen(dev, at, 64, &slot->listen[index],
+				      &slot->rail_listener[slot->n_rails]);
+		if (rc)
+			rvcm_warn(RVCM_LOG_EP_CTRL, "%s cannot listen on the rail %s: %s",
+				  dev->attr.name,
+				  rvcm_addr_format(&carrier->attr.rails[i], name, sizeof(name)),
+				  strerrordesc_np(-rc));
+		else
+			slot->n_rails++;
+	}
+}
+
+void rvcm_slot_deafen(struct rvcm_slot *slot)
+{
+	const struct rvcm_carrier *carrier = slot->carrier;
+	struct rvcm_dev *rails_dev = carrier->devs[carrier->attr.rails_dev].dev;
+
+	for (uint32_t i = 0; i < carrier->attr.n_devs; i++) {
+		if (slot->listener[i])
+			carrier->devs[i].dev->ops->listener_close(slot->listener[i]);
+		slot->listener[i] = NULL;
+	}
+	for (uint32_t i = 0; i < slot->n_rails; i++)
+		rails_dev->ops->listener_close(slot->rail_listener[i]);
+}
+
 static void enter(struct rvcm_carrier *carrier, struct rvcm_slot *slot)
 {
 	slot->listening = true;
@@ -94,11 +135,13 @@ int rvcm_slot_open(struct rvcm_carrier *carrier, uint16_t index, struct rvcm_add
 		return -EBUSY;
 	slot = slot_new(carrier, index);
 	rc = slot ? slot_listen(slot, addr) : -ENOMEM;
-	if (!rc)
-		enter(carrier, slot);
-	else
+	if (rc) {
 		rvcm_mem_free(slot);
-	return rc;
+		return rc;
+	}
+	listen_on_rails(slot);
+	enter(carrier, slot);
+	return 0;
 }
 
 /* -- closing --------------------------------------------------------------------------------- */

@@ -388,9 +388,10 @@ int rvcm_tx_control(struct rvcm_conn *conn, enum rvcm_wire_kind kind, const void
 	return control(conn, kind, payload, bytes, 0);
 }
 
-int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello, uint32_t message_max)
+int rvcm_tx_hello(struct rvcm_conn *conn, const struct rvcm_wire_hello *hello, size_t bytes,
+		  uint32_t message_max)
 {
-	return control(conn, RVCM_WIRE_HELLO, hello, sizeof(*hello), message_max);
+	return control(conn, RVCM_WIRE_HELLO, hello, bytes, message_max);
 }
 
 int rvcm_tx_alone(struct rvcm_carrier *carrier, struct rvcm_link *link,

@@ -176,7 +176,14 @@ struct rvcm_wire_hello {
 
 _Static_assert(sizeof(struct rvcm_wire_hello) == 32, "hello");
 
-#define RVCM_WIRE_RAIL_BYTES 24u
+struct rvcm_wire_rail {
+	uint8_t address[16];
+	uint8_t port[2]; /* not 0 */
+	uint8_t reserved[2];
+	uint8_t scope[4]; /* 0 */
+};
+
+_Static_assert(sizeof(struct rvcm_wire_rail) == 24, "rail");
 
 /*
  * The body of an ACK that answers a HEARTBEAT, and of BYE. Every message before confirmed was taken

@@ -265,7 +265,9 @@ struct rvcm_dev_qp_attr {
 	 * same. One for iWARP may end the connection at once, whatever the value.)
 	 */
 	uint64_t rnr_timeout_ns;
-	void *ctx; /* given back in events and completions */
+	bool routed; /* connect from whichever of the host's addresses leads to the peer, where the
+			device can choose; else from its own */
+	void *ctx;   /* given back in events and completions */
 };
 
 /* The states of IBTA volume 1, 10.3.1 that can be seen from here. */

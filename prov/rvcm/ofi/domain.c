@@ -335,8 +335,11 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 		.lend_bytes_min = params->copy_size + 1,
 		.unexpected_bytes_max = params->unexpected_size,
 	};
-	int rc;
+	int rc = rvcm_devices_rails(params, &domain->device, attr.carrier.rails,
+				    &attr.carrier.n_rails);
 
+	if (rc)
+		return rc;
 	/* The engine clamps its eager limits to that. */
 	for (uint32_t i = 0; i < domain->n_devs; i++) {
 		size_t most = (size_t)domain->devs[i]->attr.message_bytes_max;

@@ -126,7 +126,7 @@ static int dial_start(struct rvcm_soft_qp *qp)
 
 	/* The port is chosen when the peer is known: the same one serves many peers. */
 	(void)setsockopt(qp->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
-	if (bind(qp->fd, (struct sockaddr *)&ss, len) < 0)
+	if (!qp->routed && bind(qp->fd, (struct sockaddr *)&ss, len) < 0)
 		return errno == EADDRNOTAVAIL ? -ENODEV : -errno;
 	len = rvcm_soft_sock_from_addr(&qp->peer, &ss);
 	if (connect(qp->fd, (struct sockaddr *)&ss, len) < 0 && errno != EINPROGRESS)

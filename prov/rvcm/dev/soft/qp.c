@@ -28,6 +28,7 @@ static void qp_init(struct rvcm_soft_qp *qp, struct rvcm_soft_dev *dev,
 	qp->pool = (struct rvcm_soft_pool *)attr->pool;
 	qp->srq = (struct rvcm_soft_srq *)attr->srq;
 	qp->rnr_timeout_ns = attr->rnr_timeout_ns;
+	qp->routed = attr->routed;
 	qp->src.kind = RVCM_SOFT_SRC_QP;
 	qp->src.fd = -1;
 	qp->tx.send_msn = 1;

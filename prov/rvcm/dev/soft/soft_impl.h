@@ -516,6 +516,7 @@ struct rvcm_soft_qp {
 	struct rvcm_addr peer;
 	bool tcp_up; /* connecting: TCP is, MPA is not */
 	bool opener;
+	bool routed;          /* from no address in particular */
 	uint8_t rtr_repeats;  /* of our ready-to-receive message, so far; under dev->lock */
 	size_t private_bytes; /* of the request to be sent, in shake.buf; then of the reply's */
 	const void *private_data;
