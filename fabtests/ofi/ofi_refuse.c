@@ -14,6 +14,8 @@
 
 static const struct conf_options plain;
 
+/* Later versions have entries that may be missing: callers ask for them (FI_CHECK_OP). */
+#if FI_MAJOR_VERSION == 1
 /* Every entry of an operations table that these headers know is there. */
 #define assert_complete(ops)                                                    \
 	do {                                                                    \
@@ -32,9 +34,6 @@ static void no_operation_is_missing(void **state)
 	struct fid_mr *mr;
 
 	(void)state;
-	/* Later versions have entries that may be missing: callers ask for them (FI_CHECK_OP). */
-	if (FI_MAJOR_VERSION > 1)
-		skip();
 	conf_open(&node, &waiting);
 	conf_ok(fi_eq_open(node.fabric, NULL, &eq, NULL));
 	conf_ok(fi_mr_reg(node.domain, &node, sizeof(node), FI_SEND, 0, 0, 0, &mr, NULL));
@@ -61,6 +60,7 @@ static void no_operation_is_missing(void **state)
 	conf_ok(fi_close(&eq->fid));
 	conf_close(&node);
 }
+#endif
 
 /* Who has not asked for FI_RMA has none, and nobody has atomics. */
 static void only_what_was_asked_for(void **state)
@@ -441,7 +441,9 @@ static void inject_has_a_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#if FI_MAJOR_VERSION == 1
 		cmocka_unit_test(no_operation_is_missing),
+#endif
 		cmocka_unit_test(only_what_was_asked_for),
 		cmocka_unit_test(registrations_for_messages_are_fine),
 		cmocka_unit_test(keys_have_a_size),
