@@ -11,7 +11,7 @@
  *
  * A tail is sent from its owner's memory, who waits for it: it is signalled, leaves at once, and is
  * given back when the device is through with it; where the conn lasts, when it is acknowledged too,
- * which the frame asks for (AT_ONCE).
+ * which is then asked for (confirm.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -342,14 +342,6 @@ void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when
 		send_straight(path, conn, bytes);
 }
 
-/* Those that the frame has on any link. */
-static void set_flags(struct rvcm_buf *buf)
-{
-	struct rvcm_wire_frame *frame = (void *)buf->frame;
-
-	frame->flags = buf->flags & RVCM_BUF_LENT ? RVCM_WIRE_AT_ONCE : 0;
-}
-
 void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct rvcm_path_tail *tail)
 {
 	struct rvcm_conn *conn = path->tx;
@@ -361,7 +353,8 @@ void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct r
 	path->tails++;
 	if (conn->lasts) {
 		buf->flags |= RVCM_BUF_LENT;
-		set_flags(buf);
+		conn->lent_mark = conn->tx_seq;
+		rvcm_conn_schedule(conn);
 	}
 	send(conn, buf, false);
 }
@@ -551,7 +544,7 @@ void rvcm_tx_keep(struct rvcm_conn *conn)
 		conn->tx_sent = sent;
 	rvcm_buf_queue_prepend(pending, &conn->replay);
 	for (struct rvcm_buf *buf = pending->first; buf; buf = buf->next)
-		set_flags(buf); /* KEEP was the old link's */
+		((struct rvcm_wire_frame *)(void *)buf->frame)->flags = 0; /* the old link's */
 }
 
 uint32_t rvcm_tx_spare(struct rvcm_conn *conn, uint32_t ack)
