@@ -36,12 +36,9 @@ up() {
 	return 1
 }
 
-# with DEVICE [ADDRESS]: the command in on=() runs another with rvcm on that device alone.  reconnect: for how many milliseconds
-# what is lost is tried again.
-reconnect=30000
+# with DEVICE [ADDRESS]: the command in on=() runs another with rvcm on that device alone.
 with() {
 	on=(env FI_RVCM_DEVICE="$1" FI_RVCM_IFACE=eth0 FABTEST_NODE="${2:-$us}" top_builddir="$build"
-		FI_RVCM_RECONNECT_TIMEOUT="$reconnect"
 		FI_RVCM_JOB_KEY=00112233445566778899aabbccddeeff)
 }
 
@@ -65,9 +62,7 @@ apart() {
 ok "the other guest answers" up
 for device in $devices; do
 	apart "$device to $device: RDM" "$device" exchange "$device" exchange
-	reconnect=0
 	apart "$device to $device: the wire is cut in mid-transfer" "$device" cut "$device" suffer
-	reconnect=30000
 	with "$device"
 	VM_HOSTS=$us:1,$them:1 suite "$device to $device: " "${on[@]}" "$here/job.sh" "$us" exchange
 done
