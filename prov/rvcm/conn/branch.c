@@ -292,18 +292,6 @@ void rvcm_branch_accept(struct rvcm_contact *contact, uint16_t dev, const struct
 			       rvcm_carrier_now(carrier) + ATTEMPT_NS);
 }
 
-void rvcm_branch_watched(struct rvcm_link *link)
-{
-	struct rvcm_carrier *carrier = link->contact->carrier;
-	uint64_t wait_ns = carrier->attr.hello_timeout_ns;
-
-	if (link->down_posted)
-		return;
-	if (wait_ns == 0)
-		wait_ns = carrier->attr.connect_timeout_ns;
-	rvcm_timer_set(&carrier->timers, &link->timer, rvcm_carrier_now(carrier) + wait_ns);
-}
-
 void rvcm_branch_taken(struct rvcm_link *link)
 {
 	rvcm_timer_cancel(&link->contact->carrier->timers, &link->timer);

@@ -330,14 +330,6 @@ static void shut(struct rvcm_slot *slot)
 		end_contacts(rvcm_list_entry(node, struct rvcm_slot, node), true);
 }
 
-static void watched(struct rvcm_link *link)
-{
-	if (link->index)
-		rvcm_branch_watched(link);
-	else
-		rvcm_claim_watched(link);
-}
-
 static void taken(struct rvcm_link *link)
 {
 	if (link->index)
@@ -365,7 +357,7 @@ static void read_one(struct rvcm_carrier *carrier, struct rvcm_mail *m)
 		rvcm_branch_want(rvcm_container_of(m, struct rvcm_link, branch_mail));
 		break;
 	case RVCM_MAIL_WATCHED:
-		watched(rvcm_container_of(m, struct rvcm_link, watched));
+		rvcm_claim_watched(rvcm_container_of(m, struct rvcm_link, watched));
 		break;
 	case RVCM_MAIL_TAKEN:
 		taken(rvcm_container_of(m, struct rvcm_link, taken));

@@ -483,8 +483,7 @@ void rvcm_branch_accept(struct rvcm_contact *contact, uint16_t dev, const struct
 			const struct rvcm_shake *shake);
 /* What its device says of one. */
 void rvcm_branch_event(struct rvcm_link *link, const struct rvcm_dev_event *ev);
-/* The data side's mail: WATCHED, TAKEN, FAILED, RELEASED. */
-void rvcm_branch_watched(struct rvcm_link *link);
+/* The data side's mail: TAKEN, FAILED, RELEASED; WATCHED is as of a claim. */
 void rvcm_branch_taken(struct rvcm_link *link);
 void rvcm_branch_broken(struct rvcm_link *link);
 void rvcm_branch_released(struct rvcm_link *link);
