@@ -96,8 +96,14 @@ static void break_link(struct conns *c, int point)
 /* The other hears of it from the device's reset, or not before the next link comes. */
 static void fail_one(struct conns *c, int point)
 {
+	static const enum rvcm_status causes[] = {
+		RVCM_STATUS_RETRY_EXCEEDED,
+		RVCM_STATUS_LOCAL_QP_OP, /* what rxe and siw say where the interface is down */
+		RVCM_STATUS_FATAL,
+	};
+
 	sim_dev_fail_op(c->nodes[point & 1].host->dev, 1 + (uint32_t)point % 3,
-			RVCM_STATUS_RETRY_EXCEEDED);
+			causes[(size_t)point / 6 % 3]);
 }
 
 /* Twice: perhaps in the middle of recovery. */

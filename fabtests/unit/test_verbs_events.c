@@ -277,9 +277,12 @@ static void one_async(size_t i, enum found found, bool iwarp)
 	bool of_device = asyncs[i].event != IBV_EVENT_COMM_EST && asyncs[i].of_device == NONE &&
 			 asyncs[i].of_qp == RVCM_STATUS_OK;
 	bool over = found == ENDED || asyncs[i].of_qp == RVCM_STATUS_OK;
+	enum rvcm_status of_qp = asyncs[i].of_qp;
 	struct cm_world w;
 	uint32_t n;
 
+	if (iwarp && asyncs[i].event == IBV_EVENT_QP_REQ_ERR) /* siw's: an answer did not leave */
+		of_qp = RVCM_STATUS_CONNECTION_LOST;
 	cm_world_open(&w, iwarp, NULL);
 	bring(&w, found);
 	/* We have said goodbye: what the queue pair suffers from is no news. */
@@ -293,7 +296,7 @@ static void one_async(size_t i, enum found found, bool iwarp)
 	assert_int_equal(n, !over);
 	for (uint32_t k = 0; k < w.n_reports; k++)
 		if (w.reports[k].ctx == &w.ctx)
-			assert_int_equal(w.reports[k].status, asyncs[i].of_qp);
+			assert_int_equal(w.reports[k].status, of_qp);
 	if (asyncs[i].event == IBV_EVENT_COMM_EST && found <= ACCEPTING)
 		assert_int_equal(fake_cm_of(w.qp->id)->notified, 1);
 	cm_world_close(&w);

@@ -38,11 +38,17 @@ bool rvcm_recover_agreed(const struct rvcm_conn *conn)
 static bool may_pass(enum rvcm_status status)
 {
 	static const bool passes[] = {
-		[RVCM_STATUS_RETRY_EXCEEDED] = true,  [RVCM_STATUS_RESPONSE_TIMEOUT] = true,
-		[RVCM_STATUS_REMOTE_ABORTED] = true,  [RVCM_STATUS_GENERAL] = true,
-		[RVCM_STATUS_CONNECTION_LOST] = true, [RVCM_STATUS_UNREACHABLE] = true,
+		[RVCM_STATUS_RETRY_EXCEEDED] = true,
+		[RVCM_STATUS_RESPONSE_TIMEOUT] = true,
+		[RVCM_STATUS_REMOTE_ABORTED] = true,
+		[RVCM_STATUS_GENERAL] = true,
+		[RVCM_STATUS_CONNECTION_LOST] = true,
+		[RVCM_STATUS_UNREACHABLE] = true,
 		[RVCM_STATUS_PEER_DEAD] = true,   /* or so it seems: who listens will tell */
 		[RVCM_STATUS_PEER_CLOSED] = true, /* before HELLO, and without BYE: likewise */
+		/* Of what cannot be sent, too: Linux's rxe and siw where the interface is down. */
+		[RVCM_STATUS_LOCAL_QP_OP] = true,
+		[RVCM_STATUS_FATAL] = true,
 	};
 
 	return (size_t)status < sizeof(passes) / sizeof(passes[0]) && passes[status];

@@ -39,6 +39,14 @@ static bool async_of_qp(enum ibv_event_type event)
 	return event == IBV_EVENT_COMM_EST || rvcm_verbs_verdict_async(event) != RVCM_STATUS_OK;
 }
 
+/* Linux's siw calls an answer to a READ that it could not send, for whatever reason, a request. */
+static enum rvcm_status async_status(const struct rvcm_verbs_qp *qp, enum ibv_event_type event)
+{
+	if (event == IBV_EVENT_QP_REQ_ERR && rvcm_verbs_dev_of(qp->base.dev)->iwarp)
+		return RVCM_STATUS_CONNECTION_LOST;
+	return rvcm_verbs_verdict_async(event);
+}
+
 static void async_qp(struct rvcm_verbs_qp *qp, enum ibv_event_type event)
 {
 	if (event == IBV_EVENT_COMM_EST) {
@@ -47,7 +55,7 @@ static void async_qp(struct rvcm_verbs_qp *qp, enum ibv_event_type event)
 	}
 	/* The first says why, the last only that it is so. */
 	if (qp->async_status == RVCM_STATUS_OK)
-		qp->async_status = rvcm_verbs_verdict_async(event);
+		qp->async_status = async_status(qp, event);
 	rvcm_verbs_qp_tell(qp, RVCM_VERBS_NEWS_FATAL);
 }
 
