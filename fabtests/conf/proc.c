@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -131,6 +132,15 @@ void conf_drive(struct conf_node *node)
 	ssize_t rc = fi_cq_read(node->txcq, NULL, 0);
 
 	assert_true(rc == 0 || rc == -FI_EAGAIN || rc == -FI_EAVAIL);
+}
+
+void conf_get_driving(struct conf_node *node, int fd, void *buf, size_t len)
+{
+	struct pollfd from = { .fd = fd, .events = POLLIN };
+
+	while (poll(&from, 1, 0) == 0)
+		conf_drive(node);
+	conf_get(fd, buf, len);
 }
 
 static void fail_with_error(struct conf_node *node)

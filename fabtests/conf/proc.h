@@ -51,6 +51,9 @@ fi_addr_t conf_meet(struct conf_node *node, int to, int from);
 /* What one process does alone: progress, without taking completions. */
 void conf_drive(struct conf_node *node);
 
+/* conf_get, of what may be long in coming: the other may need our progress for it. */
+void conf_get_driving(struct conf_node *node, int fd, void *buf, size_t len);
+
 /* Call until it does not say -FI_EAGAIN, and then it must have said 0. */
 #define CONF_TRY(node, call)                           \
 	do {                                           \
