@@ -8,6 +8,7 @@
 #   break_plug I       host I's interface goes down, and up again after $out seconds
 #   break_cable I      likewise the router's end of its wire: host I itself is told nothing
 #   break_address I    host I's address is removed, and put back
+#   breaks_new             before the first of the runs that are counted together
 #   breaks_begin WHAT...   each of these in turn, at a host that chance chooses, until
 #   breaks_end             which returns when all is mended again; breaks_count WHAT says how often it was
 #
@@ -54,21 +55,25 @@ break_address() {
 }
 
 # Not before the job has begun, for its launcher knows of no recovery.  The end is asked for by a file that goes away: who is
-# killed in the middle of a break mends nothing.
+# killed in the middle of a break mends nothing.  A break counts if the job had a connection there; if not, its kind is due yet.
 breaks_loop() {
-	local what
+	local host had kinds=("$@") next
+	next=$(($(wc -l <"$dir/breaks") % $#))
 	while [ -e "$dir/breaking" ] && [ -z "$(connections 1)" ]; do sleep 0.1; done
-	while [ -e "$dir/breaking" ]; do
-		for what; do
-			sleep "$pause"
-			[ -e "$dir/breaking" ] || break
-			"$what" $((1 + RANDOM % HOSTS)) && echo "$what" >>"$dir/breaks" || return
-		done
+	while sleep "$pause" && [ -e "$dir/breaking" ]; do
+		host=$((1 + RANDOM % HOSTS))
+		had=$(connections "$host")
+		"${kinds[next]}" "$host" || return
+		[ -n "$had" ] || continue
+		echo "${kinds[next]}" >>"$dir/breaks"
+		next=$(((next + 1) % $#))
 	done
 }
 
+# breaks_new: what was counted is forgotten; without, the order goes on where it stopped.
+breaks_new() { : >"$dir/breaks"; }
+
 breaks_begin() {
-	: >"$dir/breaks"
 	: >"$dir/breaking"
 	breaks_loop "$@" 2>>"$dir/breaks.err" &
 	breaker=$!
@@ -80,3 +85,11 @@ breaks_end() {
 }
 
 breaks_count() { grep -c "^$1\$" "$dir/breaks"; }
+
+# breaks_all WHAT...: was each of them?
+breaks_all() {
+	local what
+	for what; do
+		[ "$(breaks_count "$what")" -ge 1 ] || return
+	done
+}
