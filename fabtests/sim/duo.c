@@ -88,6 +88,7 @@ static void engine_open(struct duo_node *node, int n_ends)
 			.message_bytes_max = 1000,
 			.window_max = 8,
 			.connect_timeout_ns = 30 * SIM_S,
+			.reconnect_timeout_ns = node->duo->reconnect_ns,
 			.linger_ns = DUO_LINGER_NS,
 			.rnr_timeout_ns = 60 * SIM_S,
 			.env = sim_env(node->duo->net),
@@ -204,6 +205,15 @@ void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_b
 	net_open(w, true);
 	w->mr = *mr;
 	w->lend_bytes_min = lend_bytes_min;
+	node_open(&w->nodes[0], 1);
+	node_open(&w->nodes[1], 1);
+}
+
+void duo_open_lasting(struct duo *w, size_t lend_bytes_min)
+{
+	net_open(w, true);
+	w->lend_bytes_min = lend_bytes_min;
+	w->reconnect_ns = 30 * SIM_S;
 	node_open(&w->nodes[0], 1);
 	node_open(&w->nodes[1], 1);
 }

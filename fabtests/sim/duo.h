@@ -46,7 +46,8 @@ struct duo_node {
 struct duo {
 	struct sim_net *net;
 	struct rvcm_mr_attr mr; /* of both nodes; none unless duo_open_cached gave one */
-	size_t lend_bytes_min;  /* the same */
+	size_t lend_bytes_min;  /* the same, or duo_open_lasting */
+	uint64_t reconnect_ns;  /* 0, but for that */
 	bool pushes;            /* devices would rather write: duo_open_pushing */
 	struct duo_node nodes[2];
 	bool placed; /* a send is through when it is at the peer, not when it was handed over */
@@ -63,6 +64,8 @@ void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_b
  * through with what has been placed; the seed decides how long packets take.
  */
 void duo_open_pushing(struct duo *w, int n_second, uint64_t seed);
+/* One endpoint in each, whose conns last; what is so long is not copied. */
+void duo_open_lasting(struct duo *w, size_t lend_bytes_min);
 /* Those of the second node first. */
 void duo_close(struct duo *w);
 

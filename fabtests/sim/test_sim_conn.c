@@ -96,7 +96,7 @@ static void run_small_pool(uint64_t seed)
 		.sim = { .seed = seed, .no_rnr = true },
 		.n = CONNS_NODES_MAX,
 		.window_max = 32,
-		.pool_count = (CONNS_NODES_MAX - 1) * 12 + (uint32_t)(seed % 24),
+		.pool_count = (CONNS_NODES_MAX - 1) * 16 + (uint32_t)(seed % 24),
 	};
 	struct conns *c = conns_open(&conf);
 	struct rvcm_rng *rng = sim_net_rng(c->net);

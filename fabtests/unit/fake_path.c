@@ -40,6 +40,12 @@ void *rvcm_path_reserve_any(struct rvcm_path *pub, size_t bytes)
 	return conn->reserved;
 }
 
+bool rvcm_path_may_await(struct rvcm_path *pub)
+{
+	(void)pub;
+	return true;
+}
+
 void *rvcm_path_reserve_head(struct rvcm_path *pub, size_t bytes)
 {
 	return rvcm_path_reserve_any(pub, bytes);

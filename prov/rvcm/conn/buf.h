@@ -28,7 +28,8 @@ enum rvcm_buf_flag {
 	RVCM_BUF_HELD = 1u << 0,      /* by replay: not acknowledged yet */
 	RVCM_BUF_INUSE = 1u << 1,     /* by the device */
 	RVCM_BUF_SIGNALLED = 1u << 2, /* its post has to be */
-	RVCM_BUF_LENT = 1u << 3,      /* its tail's owner waits for the acknowledgement */
+	RVCM_BUF_LENT = 1u << 3,      /* its tail's owner gets it back with the acknowledgement */
+	RVCM_BUF_AWAITED = 1u << 4,   /* and waits for that: it is counted in conn.awaited */
 };
 
 /* Header and payload of one frame. */

@@ -319,6 +319,7 @@ struct rvcm_path_tail {
 	size_t bytes;           /* not 0 */
 	struct rvcm_dev_mr *mr; /* on the device of path->dev */
 	void *cookie;           /* not NULL */
+	bool awaited;           /* nothing else tells the owner: after rvcm_path_may_await */
 	bool written;           /* at most path->write_most */
 	uint32_t rkey;          /* then: where to */
 	uint64_t raddr;
@@ -330,6 +331,12 @@ struct rvcm_path_tail {
  * sink->sent, from progress, or sink->down ends the loan of its memory.
  */
 void rvcm_path_commit_tail(struct rvcm_path *path, size_t bytes, const struct rvcm_path_tail *tail);
+
+/*
+ * May an awaited tail be committed? The peer says at once that it has it, and only few such words
+ * may be under way. False: sink->ready will be called.
+ */
+bool rvcm_path_may_await(struct rvcm_path *path);
 
 /*
  * Behind what has been committed so far. Marks are serial numbers of 32 bits: a is before b if

@@ -57,7 +57,8 @@
 
 #define RVCM_CONN_WINDOW_START   4u /* messages a peer may send before it has shown use */
 #define RVCM_CONN_WINDOW_MAX     1024u
-#define RVCM_CONN_CONTROL_MAX    8u /* control frames that one side may have in flight */
+#define RVCM_CONN_AWAITED_MAX    4u  /* tails under way whose acknowledgement leaves at once */
+#define RVCM_CONN_CONTROL_MAX    12u /* control frames that one side may have in flight */
 #define RVCM_CONN_POOL_COUNT     4096u
 #define RVCM_CONN_READS_MAX      16u   /* pieces of RDMA reads in flight on a link */
 #define RVCM_CONN_SIGNAL_EVERY   16u   /* sends; more often where the device's queue is short */
@@ -284,6 +285,7 @@ struct rvcm_conn {
 	struct rvcm_buf_queue pending; /* committed, not posted: the device's queue is full */
 	struct rvcm_buf_queue unlent;  /* acknowledged, and their owners have not been told */
 	uint32_t lent_mark;            /* messages before it are waited for, for their memory */
+	uint32_t awaited;              /* tails of that kind that are not acknowledged */
 	struct rvcm_buf *reserved;     /* not way.next */
 	struct rvcm_way way;           /* way.h */
 	bool straight;

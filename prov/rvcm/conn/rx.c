@@ -17,6 +17,8 @@ static __attribute__((noinline, cold)) void malformed(struct rvcm_conn *conn, co
 	rvcm_conn_fail(conn, RVCM_STATUS_PROTOCOL, 0, why);
 }
 
+#define AT_ONCE_WINDOW 16u
+
 /* Grant twice as much, as far as there are receives. */
 static void grow(struct rvcm_conn *conn)
 {
@@ -283,6 +285,28 @@ static bool may_keep(const struct rvcm_conn *conn, const struct rvcm_wire_frame 
 	       bytes >= RVCM_WIRE_BARE_BYTES && conn->hello_seen && rvcm_bare_agreed(conn->link);
 }
 
+static bool has_good_flags(const struct rvcm_conn *conn, const struct rvcm_wire_frame *frame,
+			   size_t bytes)
+{
+	if (frame->flags == RVCM_WIRE_AT_ONCE)
+		return frame->kind == RVCM_WIRE_DATA && conn->hello_seen;
+	return frame->flags == 0 || may_keep(conn, frame, bytes);
+}
+
+/*
+ * Its sender has lent the memory of the message, and has it back when it knows that we have it:
+ * now, for who gets the message may not look here again for long.
+ */
+static void acknowledge_at_once(struct rvcm_conn *conn)
+{
+	if (conn->failing || conn->failed || used(conn) == 0)
+		return;
+	if (conn->rx_window < AT_ONCE_WINDOW)
+		grow(conn); /* it is never half used up */
+	conn->ack_due = true;
+	rvcm_conn_schedule(conn);
+}
+
 /* Any frame, by the rules. */
 static void receive_any(struct rvcm_conn *conn, const uint8_t *data, size_t bytes)
 {
@@ -291,7 +315,7 @@ static void receive_any(struct rvcm_conn *conn, const uint8_t *data, size_t byte
 	/* After a failure nothing is believed any more; what the peer sent comes again or never. */
 	if (conn->failing || conn->failed)
 		return;
-	if (bytes < sizeof(*frame) || (frame->flags != 0 && !may_keep(conn, frame, bytes))) {
+	if (bytes < sizeof(*frame) || !has_good_flags(conn, frame, bytes)) {
 		malformed(conn, "bad frame header");
 		return;
 	}
@@ -303,12 +327,14 @@ static void receive_any(struct rvcm_conn *conn, const uint8_t *data, size_t byte
 	}
 	if (!take_numbers(conn, frame))
 		return;
-	if (frame->flags)
+	if (frame->flags == RVCM_WIRE_KEEP)
 		rvcm_bare_keep(&conn->link->bare_in, data);
 	if (is_numbered(frame))
 		receive_numbered(conn, frame, bytes - sizeof(*frame));
 	else
 		receive_control(conn, frame, bytes - sizeof(*frame));
+	if (frame->flags == RVCM_WIRE_AT_ONCE)
+		acknowledge_at_once(conn);
 }
 
 /* Will the next message be a usual one, if its header says so? */

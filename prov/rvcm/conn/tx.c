@@ -10,8 +10,9 @@
  * fill up with work that nobody reaps.
  *
  * A tail is sent from its owner's memory, who waits for it: it is signalled, leaves at once, and is
- * given back when the device is through with it; where the conn lasts, when it is acknowledged too,
- * which is then asked for (confirm.c).
+ * given back when the device is through with it; where the conn lasts, when it is acknowledged too.
+ * If the owner waits for that, the frame asks for it (AT_ONCE); else it can be asked for
+ * (confirm.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -205,6 +206,7 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	conn->tx_limit = window;
 	conn->tx_sent = 0;
 	conn->lent_mark = 0;
+	conn->awaited = 0;
 	conn->straight = false;
 	conn->tight = false;
 	rvcm_confirm_reset(conn);
@@ -342,6 +344,28 @@ void rvcm_tx_send(struct rvcm_path_full *path, size_t bytes, enum rvcm_path_when
 		send_straight(path, conn, bytes);
 }
 
+/* Those that the frame has on any link. */
+static void set_flags(struct rvcm_buf *buf)
+{
+	struct rvcm_wire_frame *frame = (void *)buf->frame;
+
+	frame->flags = buf->flags & RVCM_BUF_AWAITED ? RVCM_WIRE_AT_ONCE : 0;
+}
+
+/* The tail's memory is wanted until the message is acknowledged. */
+static void lend(struct rvcm_conn *conn, struct rvcm_buf *buf)
+{
+	buf->flags |= RVCM_BUF_LENT;
+	if (buf->tail.awaited) {
+		buf->flags |= RVCM_BUF_AWAITED;
+		conn->awaited++;
+		set_flags(buf);
+	} else {
+		conn->lent_mark = conn->tx_seq;
+		rvcm_conn_schedule(conn);
+	}
+}
+
 void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct rvcm_path_tail *tail)
 {
 	struct rvcm_conn *conn = path->tx;
@@ -351,11 +375,8 @@ void rvcm_tx_send_tail(struct rvcm_path_full *path, size_t bytes, const struct r
 	buf->tail = *tail;
 	buf->path = path;
 	path->tails++;
-	if (conn->lasts) {
-		buf->flags |= RVCM_BUF_LENT;
-		conn->lent_mark = conn->tx_seq;
-		rvcm_conn_schedule(conn);
-	}
+	if (conn->lasts)
+		lend(conn, buf);
 	send(conn, buf, false);
 }
 
@@ -485,7 +506,9 @@ void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 
 void rvcm_tx_unhold_more(struct rvcm_conn *conn, struct rvcm_buf *buf)
 {
-	buf->flags &= ~(uint32_t)RVCM_BUF_HELD;
+	if (buf->flags & RVCM_BUF_AWAITED)
+		conn->awaited--;
+	buf->flags &= ~(uint32_t)(RVCM_BUF_HELD | RVCM_BUF_AWAITED);
 	if (buf->flags & RVCM_BUF_INUSE)
 		return;
 	rvcm_buf_queue_add(&conn->unlent, buf); /* its owner is told when the stack is unwound */
@@ -544,7 +567,7 @@ void rvcm_tx_keep(struct rvcm_conn *conn)
 		conn->tx_sent = sent;
 	rvcm_buf_queue_prepend(pending, &conn->replay);
 	for (struct rvcm_buf *buf = pending->first; buf; buf = buf->next)
-		((struct rvcm_wire_frame *)(void *)buf->frame)->flags = 0; /* the old link's */
+		set_flags(buf); /* KEEP was the old link's */
 }
 
 uint32_t rvcm_tx_spare(struct rvcm_conn *conn, uint32_t ack)

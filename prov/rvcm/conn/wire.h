@@ -110,7 +110,7 @@ enum rvcm_wire_kind {
  */
 struct rvcm_wire_frame {
 	uint8_t kind;
-	uint8_t flags; /* 0, or of DATA RVCM_WIRE_KEEP */
+	uint8_t flags; /* 0, or of DATA RVCM_WIRE_KEEP or _AT_ONCE */
 	uint8_t window[2];
 	uint8_t seq[4];
 	uint8_t ack[4];
@@ -120,7 +120,8 @@ struct rvcm_wire_frame {
 
 _Static_assert(sizeof(struct rvcm_wire_frame) == 16, "frame header");
 
-#define RVCM_WIRE_KEEP 1u /* of DATA with 16 bytes or more: remember its head, for bare ones */
+#define RVCM_WIRE_KEEP    1u /* of DATA with 16 bytes or more: remember its head, for bare ones */
+#define RVCM_WIRE_AT_ONCE 2u /* of DATA: its sender waits for the acknowledgement */
 
 /*
  * A bare message (bare.h) is a SEND with an immediate of 4 bytes, and begins behind the head: the

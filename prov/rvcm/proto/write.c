@@ -103,10 +103,13 @@ bool rvcm_write_send(struct rvcm_send *send)
 	size_t rest = (size_t)rvcm_le64_get(place->bytes) - send->place_given;
 	size_t bytes = rest < peer->path->write_max ? rest : peer->path->write_max;
 	size_t most = rvcm_put_bytes(0) + sizeof(struct rvcm_message_written);
-	uint8_t *buf = rvcm_path_reserve(peer->path, most);
+	bool last = send->given + bytes == send->asked && !send->told;
 	struct rvcm_path_tail tail;
+	uint8_t *buf = NULL;
 	int rc;
 
+	if (!last || rvcm_path_may_await(peer->path))
+		buf = rvcm_path_reserve(peer->path, most);
 	if (!buf)
 		return false;
 	rc = tail_of(send, place, send->place_given, bytes, &tail);
@@ -117,6 +120,7 @@ bool rvcm_write_send(struct rvcm_send *send)
 				"memory is not registered any more");
 		return false;
 	}
+	tail.awaited = last;
 	put_written(buf, send, bytes);
 	send->given += bytes;
 	send->place_given += bytes;
