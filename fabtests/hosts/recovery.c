@@ -156,7 +156,7 @@ static void a_dead_process_is_told_of_at_once(void **state)
 
 static int restore(void **state)
 {
-	setenv("FI_RVCM_RECONNECT_TIMEOUT", "30000", 1);
+	unsetenv("FI_RVCM_RECONNECT_TIMEOUT");
 	return wire_restore(state);
 }
 
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 		FAULT(a_dead_process_is_told_of_at_once),
 	};
 
-	setenv("FI_RVCM_RECONNECT_TIMEOUT", "30000", 0);
+	unsetenv("FI_RVCM_RECONNECT_TIMEOUT");
 	setenv("FI_RVCM_ATTEMPT_TIMEOUT", "500", 1);
 	setenv("FI_RVCM_IFACE", "eth0", 1);
 	conf_provider();

@@ -34,7 +34,7 @@ job() {
 # The second time with several links, of which each is lost by itself.
 for round in 1 2; do
 	links=$((1 + 3 * (round - 1)))
-	FI_RVCM_NUM_LINKS=$links FI_RVCM_STRIPE_SIZE=16384 FI_RVCM_RECONNECT_TIMEOUT=30000 \
+	FI_RVCM_NUM_LINKS=$links FI_RVCM_STRIPE_SIZE=16384 \
 		job "round-$round" 300 -m 1000000
 	ok "round $round: ends well" passed
 	ok "round $round: connections were lost, and went on" at_least "$(counter recoveries)" 1

@@ -31,7 +31,6 @@ export FABTEST_GUEST=1 # this machine's settings are the tests' own
 # shellcheck source=fabtests/vm/part_nets.sh
 . "$here/part_nets.sh"
 
-export FI_RVCM_RECONNECT_TIMEOUT=0 # what is lost is lost, and its error is looked at
 devices_up || exit 1
 [ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf sides memlock jobs mixed links nets bad
 for part; do
