@@ -314,10 +314,15 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 
 bool rvcm_carrier_arm(struct rvcm_carrier *carrier)
 {
+	bool quiet;
+
 	for (uint32_t i = 0; i < carrier->attr.n_devs; i++)
 		if (carrier->devs[i].dev->ops->cq_arm(carrier->devs[i].cq, false))
 			return false;
-	return rvcm_carrier_progress(carrier) == 0 && !rvcm_mailbox_pending(&carrier->to_data);
+	carrier->sleepy = true;
+	quiet = rvcm_carrier_progress(carrier) == 0;
+	carrier->sleepy = false;
+	return quiet && !rvcm_mailbox_pending(&carrier->to_data);
 }
 
 int rvcm_carrier_data_fds(struct rvcm_carrier *carrier, int *fds, int n)

@@ -73,7 +73,8 @@ uint32_t rvcm_confirm_want(struct rvcm_path_full *path)
 /* Are messages waited for, to be acknowledged by any frame? */
 static bool lends(const struct rvcm_conn *conn)
 {
-	return conn->lasts && rvcm_seq_before(conn->tx_acked, conn->lent_mark);
+	return conn->lasts && ((conn->loans && conn->loan_late) ||
+			       rvcm_seq_before(conn->tx_acked, conn->lent_mark));
 }
 
 /* Has it not been asked for all that is wanted, or answered without promising more? */

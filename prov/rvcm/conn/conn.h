@@ -194,8 +194,9 @@ struct rvcm_carrier_stats {
 	uint64_t recoveries;      /* conns that have got another link, and went on */
 	uint64_t recovery_fails;  /* and that have not */
 	uint64_t replayed;        /* messages sent again */
-	uint64_t spared;      /* messages that the peer had, though its acknowledgement was lost */
-	uint64_t recovery_us; /* how long the last recovery took */
+	uint64_t spared;       /* messages that the peer had, though its acknowledgement was lost */
+	uint64_t loans_copied; /* tails that were, since no acknowledgement came */
+	uint64_t recovery_us;  /* how long the last recovery took */
 	uint64_t recovery_us_max; /* and the longest */
 	uint64_t side_links;      /* links beside a conn's first that could be used */
 	uint64_t side_losses;     /* and that were lost while the conn was there */
@@ -319,8 +320,8 @@ struct rvcm_path_tail {
 	size_t bytes;           /* not 0 */
 	struct rvcm_dev_mr *mr; /* on the device of path->dev */
 	void *cookie;           /* not NULL */
-	bool awaited;           /* nothing else tells the owner: after rvcm_path_may_await */
 	bool written;           /* at most path->write_most */
+	bool awaited;           /* and the owner waits for nothing else: after path_may_await */
 	uint32_t rkey;          /* then: where to */
 	uint64_t raddr;
 };

@@ -284,8 +284,11 @@ struct rvcm_conn {
 	struct rvcm_buf_queue replay;  /* posted, not acknowledged; oldest first */
 	struct rvcm_buf_queue pending; /* committed, not posted: the device's queue is full */
 	struct rvcm_buf_queue unlent;  /* acknowledged, and their owners have not been told */
-	uint32_t lent_mark;            /* messages before it are waited for, for their memory */
-	uint32_t awaited;              /* tails of that kind that are not acknowledged */
+	uint32_t lent_mark;            /* messages before it are waited for, to be acknowledged */
+	uint32_t awaited;              /* tails whose messages say AT_ONCE, not acknowledged */
+	uint32_t loans;                /* other tails that are not: loan.c; */
+	uint64_t loan_ns;              /* since then none was; 0 = not looked at since */
+	bool loan_late;                /* long enough to ask */
 	struct rvcm_buf *reserved;     /* not way.next */
 	struct rvcm_way way;           /* way.h */
 	bool straight;
@@ -455,6 +458,7 @@ struct rvcm_carrier {
 	struct rvcm_hash routes; /* by name */
 	struct rvcm_list all_conns;
 	bool due;                  /* path_work, work or claims_failing have got something */
+	bool sleepy;               /* after this turn the data side may sleep */
 	struct rvcm_list backlogs; /* paths, by path.of_backlogs */
 	size_t backlog_bytes;
 	struct rvcm_list path_work;    /* paths to be looked at, by path.wait */

@@ -343,6 +343,11 @@ bool rvcm_confirm_answer(struct rvcm_conn *conn);
 /* -- work.c: what is owed to a conn, outside of any callback -- */
 int rvcm_work_run(struct rvcm_carrier *carrier);
 
+/* -- loan.c -- */
+
+/* There are loans. Returns whether that is to be looked at no more, or owners have been told. */
+bool rvcm_loan_serve(struct rvcm_conn *conn);
+
 /* -- tx.c -- */
 /* A link that is opened: what all posts have in common. */
 void rvcm_tx_prepare(struct rvcm_link *link);

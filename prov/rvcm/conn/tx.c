@@ -11,8 +11,8 @@
  *
  * A tail is sent from its owner's memory, who waits for it: it is signalled, leaves at once, and is
  * given back when the device is through with it; where the conn lasts, when it is acknowledged too.
- * If the owner waits for that, the frame asks for it (AT_ONCE); else it can be asked for
- * (confirm.c).
+ * If the tail is written and its owner waits for that, the frame asks for it (AT_ONCE); else see
+ * loan.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -207,6 +207,8 @@ void rvcm_tx_start(struct rvcm_conn *conn, uint32_t window)
 	conn->tx_sent = 0;
 	conn->lent_mark = 0;
 	conn->awaited = 0;
+	conn->loans = 0;
+	conn->loan_late = false;
 	conn->straight = false;
 	conn->tight = false;
 	rvcm_confirm_reset(conn);
@@ -361,7 +363,7 @@ static void lend(struct rvcm_conn *conn, struct rvcm_buf *buf)
 		conn->awaited++;
 		set_flags(buf);
 	} else {
-		conn->lent_mark = conn->tx_seq;
+		conn->loans++;
 		rvcm_conn_schedule(conn);
 	}
 }
@@ -478,7 +480,7 @@ static void return_tail(struct rvcm_conn *conn, struct rvcm_buf *buf, bool sent)
 }
 
 /* Its owner's memory is wanted until it is acknowledged. */
-#define AWAITED ((uint32_t)(RVCM_BUF_LENT | RVCM_BUF_HELD))
+#define ON_LOAN ((uint32_t)(RVCM_BUF_LENT | RVCM_BUF_HELD))
 
 /* The device is through with what it had up to that ordinal; sent: because it has sent it. */
 static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
@@ -493,7 +495,7 @@ static void give_back(struct rvcm_link *link, uint64_t ordinal, bool sent)
 			break;
 		rvcm_list_del(node);
 		buf->flags &= ~(uint32_t)RVCM_BUF_INUSE;
-		if (!sent || (buf->flags & AWAITED) != AWAITED)
+		if (!sent || (buf->flags & ON_LOAN) != ON_LOAN)
 			return_tail(link->conn, buf, sent);
 		rvcm_tx_release(buf);
 	}
@@ -506,8 +508,13 @@ void rvcm_tx_completed(struct rvcm_link *link, uint64_t ordinal)
 
 void rvcm_tx_unhold_more(struct rvcm_conn *conn, struct rvcm_buf *buf)
 {
-	if (buf->flags & RVCM_BUF_AWAITED)
+	if (buf->flags & RVCM_BUF_AWAITED) {
 		conn->awaited--;
+	} else if (buf->flags & RVCM_BUF_LENT) {
+		conn->loans--;
+		conn->loan_ns = 0;
+		conn->loan_late = false;
+	}
 	buf->flags &= ~(uint32_t)(RVCM_BUF_HELD | RVCM_BUF_AWAITED);
 	if (buf->flags & RVCM_BUF_INUSE)
 		return;

@@ -88,6 +88,8 @@ static bool serve_link(struct rvcm_conn *conn)
 		return false;
 	if (conn->failing)
 		detach(conn);
+	else if (conn->loans)
+		return rvcm_loan_serve(conn);
 	return true;
 }
 

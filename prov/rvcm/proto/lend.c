@@ -58,12 +58,10 @@ int rvcm_lend(struct rvcm_send *send)
 	struct rvcm_peer *peer = tx->peer;
 	size_t bytes = rvcm_put_bytes(tx->flags);
 	size_t pad = padding(send, bytes);
-	struct rvcm_path_tail tail = { .awaited = true };
-	uint8_t *buf = NULL;
+	uint8_t *buf = rvcm_path_reserve_head(peer->path, bytes + pad);
+	struct rvcm_path_tail tail = { .written = false };
 	int rc;
 
-	if (rvcm_path_may_await(peer->path))
-		buf = rvcm_path_reserve_head(peer->path, bytes + pad);
 	if (!buf)
 		return -EAGAIN;
 	rc = register_piece(send, &tail);
