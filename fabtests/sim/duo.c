@@ -209,9 +209,10 @@ void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_b
 	node_open(&w->nodes[1], 1);
 }
 
-void duo_open_lasting(struct duo *w, size_t lend_bytes_min)
+void duo_open_lasting(struct duo *w, size_t lend_bytes_min, bool pushes)
 {
 	net_open(w, true);
+	w->pushes = pushes;
 	w->lend_bytes_min = lend_bytes_min;
 	w->reconnect_ns = 30 * SIM_S;
 	node_open(&w->nodes[0], 1);

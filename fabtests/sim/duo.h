@@ -64,8 +64,8 @@ void duo_open_cached(struct duo *w, const struct rvcm_mr_attr *mr, size_t lend_b
  * through with what has been placed; the seed decides how long packets take.
  */
 void duo_open_pushing(struct duo *w, int n_second, uint64_t seed);
-/* One endpoint in each, whose conns last; what is so long is not copied. */
-void duo_open_lasting(struct duo *w, size_t lend_bytes_min);
+/* One endpoint in each, whose conns last; what is so long is not copied; and the device pushes. */
+void duo_open_lasting(struct duo *w, size_t lend_bytes_min, bool pushes);
 /* Those of the second node first. */
 void duo_close(struct duo *w);
 

@@ -304,6 +304,7 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 		n += rvcm_poll_others(carrier);
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
+	carrier->idle = n == 0;
 	if (carrier->due)
 		n += run_due(carrier);
 	carrier->waits = rvcm_hold_outside(carrier);

@@ -459,6 +459,7 @@ struct rvcm_carrier {
 	struct rvcm_list all_conns;
 	bool due;                  /* path_work, work or claims_failing have got something */
 	bool sleepy;               /* after this turn the data side may sleep */
+	bool idle;                 /* nothing has come in this turn */
 	struct rvcm_list backlogs; /* paths, by path.of_backlogs */
 	size_t backlog_bytes;
 	struct rvcm_list path_work;    /* paths to be looked at, by path.wait */

@@ -10,8 +10,10 @@
  *        -> not after COPY_NS: copied, and sent from there if need be
  *
  * Both times count from the loan, or from the last one that was acknowledged: while the peer goes
- * on, nothing is copied. Before we sleep both are over. A written tail is too long to be copied;
- * its message says AT_ONCE if its owner waits for it.
+ * on, nothing is copied. Before we sleep both are over. A loan that is the only one is copied after
+ * LONE_NS already, if there is nothing else to do: its owner may wait for that before it posts the
+ * receive for the answer, which would else come too early, and be copied then. A written tail is
+ * too long to be copied; its message says AT_ONCE if its owner waits for it.
  */
 #include <string.h>
 
@@ -19,6 +21,7 @@
 #include "conn/conn_impl.h"
 #include "conn/tx.h"
 
+#define LONE_NS 5000u
 #define ASK_NS  150000u
 #define COPY_NS 300000u
 
@@ -67,11 +70,11 @@ static void copy_all(struct rvcm_conn *conn)
 bool rvcm_loan_serve(struct rvcm_conn *conn)
 {
 	uint64_t now = rvcm_carrier_now(conn->carrier);
-	bool sleepy = conn->carrier->sleepy, some;
+	bool sleepy = conn->carrier->sleepy, lone = conn->loans == 1 && conn->carrier->idle, some;
 
 	if (!conn->loan_ns)
 		conn->loan_ns = now;
-	if (now - conn->loan_ns >= COPY_NS || sleepy)
+	if (now - conn->loan_ns >= (lone ? LONE_NS : COPY_NS) || sleepy)
 		copy_all(conn);
 	conn->loan_late = conn->loans && (now - conn->loan_ns >= ASK_NS || sleepy);
 	if (conn->loan_late)
