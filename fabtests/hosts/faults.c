@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 
 	snprintf(number, sizeof(number), "%d", SILENCE_TIMEOUT_MS);
 	setenv("FI_RVCM_SILENCE_TIMEOUT", number, 1);
-	setenv("FI_RVCM_KEEPALIVE", "1", 1);
+	setenv("FI_RVCM_HEARTBEAT", "1", 1);
 	setenv("FI_RVCM_RECONNECT_TIMEOUT", "0", 1); /* what is lost is lost */
 	snprintf(number, sizeof(number), "%d", CONNECT_TIMEOUT_MS);
 	setenv("FI_RVCM_CONNECT_TIMEOUT", number, 1);

@@ -24,7 +24,7 @@ ABSENT=${ABSENT:-12}
 
 export FI_RVCM_RECONNECT_TIMEOUT=30000
 export FI_RVCM_SILENCE_TIMEOUT=300
-export FI_RVCM_KEEPALIVE=1
+export FI_RVCM_HEARTBEAT=1
 
 # job NAME SECONDS COMMAND...: over the provider, with everything that breaks; and "results_NAME" after each run.  A quick job
 # is over before each kind was: it runs again, and the order of breaks goes on.

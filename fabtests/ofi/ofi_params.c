@@ -40,7 +40,7 @@ static const struct {
 	{ "FI_RVCM_LINGER", "forever" },
 	{ "FI_RVCM_STATS", "" },
 	{ "FI_RVCM_SILENCE_TIMEOUT", "99" },
-	{ "FI_RVCM_KEEPALIVE", "0" },
+	{ "FI_RVCM_HEARTBEAT", "32768" },
 	{ "FI_RVCM_CRC", "2" },
 	{ "FI_RVCM_MR_CACHE_MONITOR", "kernel" },
 	{ "FI_RVCM_MR_CACHE_MONITOR", "" },

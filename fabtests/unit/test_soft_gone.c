@@ -6,6 +6,7 @@
  */
 #include "unit/unit.h"
 #include "base/clock.h"
+#include "dev/soft/dev_impl.h"
 #include "unit/soft_peer.h"
 
 #include <errno.h>
@@ -188,6 +189,27 @@ static void a_peer_that_does_not_end(void **state)
 	soft_peer_close(&p);
 }
 
+/* Without a number of seconds it is never probed. */
+static void who_is_not_to_be_probed_is_not(void **state)
+{
+	static const uint32_t idle_s[] = { 10, 0 };
+	struct rvcm_soft_tunables tun;
+
+	(void)state;
+	rvcm_soft_tunables_init(&tun);
+	for (int i = 0; i < 2; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0), probed = -1;
+		socklen_t bytes = sizeof(probed);
+
+		assert_true(fd >= 0);
+		tun.keepalive_idle_s = idle_s[i];
+		rvcm_soft_sock_tune(fd, &tun);
+		assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &probed, &bytes), 0);
+		assert_int_equal(probed, idle_s[i] != 0);
+		close(fd);
+	}
+}
+
 /* -- last words ----------------------------------------------------------------------------- */
 
 static void detach_and_close(struct soft_peer *p)
@@ -266,6 +288,7 @@ int main(void)
 		cmocka_unit_test(before_it_was_attached),
 		cmocka_unit_test(a_host_that_does_not_answer),
 		cmocka_unit_test(a_peer_that_does_not_end),
+		cmocka_unit_test(who_is_not_to_be_probed_is_not),
 		cmocka_unit_test(a_terminate_reaches_who_goes_on_sending),
 		cmocka_unit_test(a_reject_reaches_who_goes_on_sending),
 		cmocka_unit_test(lingering_is_bounded),

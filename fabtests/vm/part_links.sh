@@ -10,7 +10,7 @@
 # many milliseconds.
 back() {
 	with "$1"
-	suite "$1: $2: " "${on[@]}" FI_RVCM_KEEPALIVE="$3" FI_RVCM_RECONNECT_TIMEOUT="$4" "$programs/back" "$5" "$6" "$7"
+	suite "$1: $2: " "${on[@]}" FI_RVCM_HEARTBEAT="$3" FI_RVCM_RECONNECT_TIMEOUT="$4" "$programs/back" "$5" "$6" "$7"
 }
 
 part_links() {

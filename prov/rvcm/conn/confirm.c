@@ -94,6 +94,7 @@ bool rvcm_confirm_ask(struct rvcm_conn *conn)
 		return true;
 	if (rvcm_tx_control(conn, RVCM_WIRE_HEARTBEAT, NULL, 0))
 		return false;
+	rvcm_stat_inc(&conn->carrier->stats.heartbeats);
 	conn->confirm_asking = true;
 	conn->confirm_asked = rvcm_tx_next(conn);
 	return true;

@@ -185,6 +185,7 @@ struct rvcm_carrier_stats {
 	uint64_t rx_messages;   /* DATA frames accepted */
 	uint64_t rx_strays;     /* DATA frames for endpoints that are gone, dropped */
 	uint64_t tx_acks;       /* ACK frames posted */
+	uint64_t heartbeats;    /* and HEARTBEATs */
 	uint64_t no_credit;     /* times a reserve found no credit */
 	uint64_t reads;         /* RDMA reads posted */
 	uint64_t read_bytes;

@@ -26,7 +26,7 @@ static int open_soft(const struct rvcm_dev_attr *attr, const struct rvcm_params 
 
 	rvcm_soft_tunables_init(&tunables);
 	tunables.silence_timeout_ms = (uint32_t)params->silence_timeout;
-	tunables.keepalive_idle_s = (uint32_t)params->keepalive;
+	tunables.keepalive_idle_s = (uint32_t)params->heartbeat;
 	/* Often enough that the time-out is not exceeded by much. */
 	tunables.keepalive_interval_s = (tunables.keepalive_idle_s + 1) / 2;
 	tunables.crc = params->crc;
@@ -46,7 +46,7 @@ static int open_verbs(const struct rvcm_dev_attr *attr, const struct rvcm_params
 	tunables.ack_timeout = (uint8_t)params->ack_timeout;
 	tunables.retry_count = (uint8_t)params->retry_count;
 	tunables.resolve_timeout_ms = (uint32_t)params->resolve_timeout;
-	tunables.keepalive_ms = (uint32_t)params->keepalive * 1000;
+	tunables.keepalive_ms = (uint32_t)params->heartbeat * 1000;
 	return rvcm_verbs_open(attr, &tunables, dev);
 }
 

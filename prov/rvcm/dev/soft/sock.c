@@ -77,7 +77,7 @@ void rvcm_soft_sock_mark(int fd, uint8_t dscp)
 
 void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun)
 {
-	int one = 1;
+	int one = 1, probed = tun->keepalive_idle_s != 0;
 	int idle = (int)tun->keepalive_idle_s;
 	int interval = (int)tun->keepalive_interval_s;
 	int count = SOCK_PROBES;
@@ -89,7 +89,7 @@ void rvcm_soft_sock_tune(int fd, const struct rvcm_soft_tunables *tun)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &probed, sizeof(probed));
 	rvcm_soft_sock_mark(fd, tun->dscp);
 }
 

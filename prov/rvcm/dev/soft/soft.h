@@ -28,7 +28,7 @@ struct rvcm_soft_tunables {
 	 * something under way, or so long after the first probe with nothing: see silence.c.
 	 */
 	uint32_t silence_timeout_ms;   /* [30000] */
-	uint32_t keepalive_idle_s;     /* before the first probe [10] */
+	uint32_t keepalive_idle_s;     /* before the first probe; 0 = there are none [10] */
 	uint32_t keepalive_interval_s; /* between probes [5] */
 	uint32_t mpa_revision; /* of our requests: 1 where a peer knows no other (RFC 5044); 1 has
 				  no IRD and ORD, so one READ is open at a time [2] */
