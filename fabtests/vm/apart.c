@@ -6,8 +6,9 @@
  *
  *   exchange       messages of many sizes each way at once, every byte checked
  *   cut, suffer    the same with long messages, and the wire is cut by the first of the two while
- *                  they are under way, for CUT_MS. Every operation must end, and afterwards
- * messages must go through again.
+ *                  they are under way, for FABTEST_CUT_MS [3000]. Every operation must end, at most
+ *                  FABTEST_FAILED_MOST [all] of them in an error, and afterwards messages must go
+ *                  through again. Who is done first drives its node for the other.
  *
  * VM_WIRE names the file that turns the wire off and on: see vm-pair.sh.
  */
@@ -19,9 +20,20 @@
 
 #include "vm/longs.h"
 
-#define CUT_MS    3000
 #define TICK_MS   20
 #define UNTIL_CUT 2 /* completions */
+
+static int number(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? atoi(text) : otherwise;
+}
+
+static uint64_t cut_ms(void)
+{
+	return (uint64_t)number("FABTEST_CUT_MS", 3000);
+}
 
 /* -- the wire -------------------------------------------------------------------------------- */
 
@@ -55,20 +67,22 @@ static void role_exchange(struct conf_node *node, fi_addr_t peer, int to, int fr
 	conf_exchange(node, peer, 0, 5);
 }
 
-/* Both have come so far; nothing is sent meanwhile. */
-static void in_step(int to, int from)
+/* Both have come so far. */
+static void in_step(struct conf_node *node, int to, int from)
 {
 	char c;
 
 	conf_put(to, "!", 1);
-	conf_get(from, &c, 1);
+	conf_get_driving(node, from, &c, 1);
 }
 
 static void afterwards(struct longs *l, struct conf_node *node, fi_addr_t peer, int to, int from)
 {
-	fprintf(stderr, "%d operations ended, %d of them in an error\n", l->done, l->failed);
+	fprintf(stderr, "%d operations ended, %d of them in an error, the last: %s\n", l->done,
+		l->failed, l->text);
+	assert_true(l->failed <= number("FABTEST_FAILED_MOST", LONGS_OPERATIONS));
 	longs_free(l);
-	in_step(to, from);
+	in_step(node, to, from);
 	conf_exchange(node, peer, 1, 3);
 }
 
@@ -86,8 +100,8 @@ static void role_cut(struct conf_node *node, fi_addr_t peer, int to, int from)
 	assert_int_equal(l.failed, 0);
 	assert_true(l.done < LONGS_OPERATIONS);
 	wire("off");
-	mend = conf_deadline() - CONF_TIMEOUT_MS + CUT_MS;
-	for (; l.done < LONGS_OPERATIONS; conf_not_late(deadline + CUT_MS)) {
+	mend = conf_deadline() - CONF_TIMEOUT_MS + cut_ms();
+	for (; l.done < LONGS_OPERATIONS; conf_not_late(deadline + cut_ms())) {
 		longs_read(&l, node);
 		if (cut && conf_deadline() - CONF_TIMEOUT_MS >= mend) {
 			wire("on");
@@ -106,7 +120,7 @@ static void role_suffer(struct conf_node *node, fi_addr_t peer, int to, int from
 
 	conf_exchange(node, peer, 0, 1);
 	longs_post(&l, node, peer);
-	deadline = conf_deadline() + 2 * CUT_MS;
+	deadline = conf_deadline() + 2 * cut_ms();
 	for (; l.done < LONGS_OPERATIONS; conf_not_late(deadline))
 		longs_read(&l, node);
 	afterwards(&l, node, peer, to, from);

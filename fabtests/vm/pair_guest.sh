@@ -42,14 +42,16 @@ with() {
 		FI_RVCM_JOB_KEY=00112233445566778899aabbccddeeff)
 }
 
-# apart NAME DEVICE OUR_ROLE THEIR_DEVICE THEIR_ROLE: apart.c, one here and one there.
+# apart NAME DEVICE OUR_ROLE THEIR_DEVICE THEIR_ROLE: apart.c, one here and one there, with the settings in said=().
 apart() {
 	local ours
 	port=$((port + 1))
 	with "$4" "$them"
+	on+=("${said[@]}")
 	remote "socat TCP-LISTEN:$port,bind=$them,reuseaddr 'SYSTEM:${on[*]} timeout $limit $programs/apart $5 0 1; echo \$? >/run/$port'" \
 		>"$dir/kernel.log" 2>&1 &
 	with "$2"
+	on+=("${said[@]}")
 	until exec {wire}<>"/dev/tcp/$them/$port"; do sleep 0.1; done 2>/dev/null
 	timeout "$limit" "${on[@]}" "$programs/apart" "$3" "$wire" "$wire" >"$dir/rvcm.log" 2>&1
 	ours=$?
@@ -61,8 +63,12 @@ apart() {
 
 ok "the other guest answers" up
 for device in $devices; do
+	said=()
 	apart "$device to $device: RDM" "$device" exchange "$device" exchange
-	apart "$device to $device: the wire is cut in mid-transfer" "$device" cut "$device" suffer
+	said=(FI_RVCM_RECONNECT_TIMEOUT=0)
+	apart "$device to $device: the wire is cut in mid-transfer, and what is lost is lost" "$device" cut "$device" suffer
+	said=(FABTEST_CUT_MS=10000 FABTEST_FAILED_MOST=0 FI_RVCM_HEARTBEAT=1 FI_RVCM_RECONNECT_TIMEOUT=60000)
+	apart "$device to $device: the wire is cut for ten seconds, and nothing is lost" "$device" cut "$device" suffer
 	with "$device"
 	VM_HOSTS=$us:1,$them:1 suite "$device to $device: " "${on[@]}" "$here/job.sh" "$us" exchange
 done
