@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths: their lives. Who meets whom is meet.c's; what proto asks of one, reserve.c's. */
+/* Paths: their lives. Who meets whom is meet.c's; what proto asks of one, path_use.c's. */
 #include <errno.h>
 
 #include "base/mem.h"
