@@ -29,7 +29,7 @@ void watch_carrier_empty(struct rvcm_carrier *carrier);
 /* Each operation is where the lists say, and is counted once. */
 void watch_ep(struct rvcm_ep *ep);
 
-/* Receives that have matched and are being fetched. */
+/* Receives that have matched and are being fetched, or filled. */
 size_t watch_ep_reading(struct rvcm_ep *ep);
 
 /* Tell of each message that has been taken and not been completed: held, or matched. */

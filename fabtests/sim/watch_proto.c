@@ -164,9 +164,11 @@ bool watch_peer_current(const struct rvcm_peer *peer, const struct rvcm_ep *ther
 	return path && path->out && path->out_slot == slot->number;
 }
 
-static size_t fetching(struct rvcm_peer *peer)
+/* An eager one that had begun to arrive comes whole with the next link, if there is one in time. */
+static size_t coming(struct rvcm_peer *peer)
 {
-	return length_of(&peer->reading) + length_of(&peer->asking) + length_of(&peer->filling);
+	return length_of(&peer->reading) + length_of(&peer->asking) + length_of(&peer->filling) +
+	       (peer->placing != NULL);
 }
 
 size_t watch_ep_reading(struct rvcm_ep *ep)
@@ -175,7 +177,7 @@ size_t watch_ep_reading(struct rvcm_ep *ep)
 	size_t n = 0;
 
 	rvcm_list_for_each (pos, &ep->peers)
-		n += fetching(rvcm_container_of(pos, struct rvcm_peer, node));
+		n += coming(rvcm_container_of(pos, struct rvcm_peer, node));
 	return n;
 }
 
