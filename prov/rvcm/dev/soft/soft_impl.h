@@ -287,6 +287,8 @@ void rvcm_soft_tx_build(struct rvcm_soft_qp *qp);
 void rvcm_soft_tx_push(struct rvcm_soft_qp *qp);
 /* Hand over what is built. False: the socket takes no more. */
 bool rvcm_soft_tx_send(struct rvcm_soft_qp *qp);
+/* May what waits be sent? Not if memory that it lies in has been deregistered. */
+bool rvcm_soft_tx_stands(struct rvcm_soft_qp *qp);
 /* Append one frame that is not part of a WR: false = no room. */
 bool rvcm_soft_tx_frame(struct rvcm_soft_qp *qp, const struct rvcm_soft_wire_hdr *hdr,
 			const void *payload, size_t bytes);

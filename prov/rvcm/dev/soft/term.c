@@ -43,7 +43,7 @@ static bool term_at_boundary(struct rvcm_soft_qp *qp)
 
 	if (tx->err || tx->finished)
 		return false;
-	if (tx->sent != tx->queued)
+	if (tx->sent != tx->queued && rvcm_soft_tx_stands(qp))
 		rvcm_soft_tx_send(qp);
 	return tx->sent == tx->queued;
 }

@@ -239,6 +239,11 @@ static bool tx_responses_stand(struct rvcm_soft_qp *qp)
 	return true;
 }
 
+bool rvcm_soft_tx_stands(struct rvcm_soft_qp *qp)
+{
+	return RVCM_SOFT_LIKELY(qp->tx.key_drops == qp->dev->key_drops) || tx_responses_stand(qp);
+}
+
 static void tx_retire_responses(struct rvcm_soft_qp *qp)
 {
 	struct rvcm_soft_responses *responses = &qp->responses;
@@ -451,8 +456,7 @@ void rvcm_soft_tx_push(struct rvcm_soft_qp *qp)
 		rvcm_soft_tx_build(qp);
 		if (qp->dead || tx->err || tx->sent == tx->queued)
 			return;
-		if (RVCM_SOFT_UNLIKELY(tx->key_drops != qp->dev->key_drops) &&
-		    !tx_responses_stand(qp)) {
+		if (!rvcm_soft_tx_stands(qp)) {
 			rvcm_soft_tx_drop(qp);
 			rvcm_soft_sock_break(qp->fd);
 			rvcm_soft_qp_over(qp, RVCM_SOFT_FSM_LOST, RVCM_STATUS_PROTOCOL, 0);
