@@ -235,6 +235,7 @@ static void node_open(struct conns *c, int index)
 		.hold = index % 2,
 		.connect_timeout_ns = 8 * SIM_S,
 		.reconnect_timeout_ns = c->conf.reconnect_ns,
+		.max_links = index && c->conf.first_only ? 0 : c->conf.max_links,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
 		.env = sim_env(c->net),

@@ -62,6 +62,8 @@ struct conns_conf {
 	uint8_t key_of_last;   /* the last node's job key begins with this */
 	bool early;            /* a send may be through before it has arrived */
 	uint64_t reconnect_ns; /* 0 = what is lost is lost */
+	uint32_t max_links;    /* of a carrier; 0 = any number */
+	bool first_only;       /* of the first node's, that is */
 	bool answers;          /* some messages are sent from on_recv */
 };
 

@@ -239,7 +239,7 @@ enum rvcm_wire_reason rvcm_branch_judge(const struct rvcm_contact *contact,
 	    contact->peer_incarnation != shake->incarnation ||
 	    slot->carrier->incarnation != shake->peer_incarnation ||
 	    slot->number != shake->window || !(shake->flags & RVCM_WIRE_OWN) ||
-	    !(contact->state == RVCM_LINK_UP || contact->reopening))
+	    !(contact->state == RVCM_LINK_UP || contact->reopening) || contact->parked)
 		return RVCM_WIRE_REASON_GONE;
 	rvcm_list_for_each (pos, &contact->sides)
 		n += rvcm_list_entry(pos, struct rvcm_link, of_contact)->index == shake->link;

@@ -160,6 +160,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 			    rvcm_carrier_pool_count(carrier, attr->devs[i]));
 	}
 	atomic_init(&carrier->pinched, false);
+	atomic_init(&carrier->n_links, 0);
 	rvcm_mailbox_init(&carrier->to_data);
 	rvcm_mailbox_init(&carrier->to_control);
 	rvcm_lock_init(&carrier->control_lock, true);
@@ -270,6 +271,8 @@ static __attribute__((noinline)) int read_mail(struct rvcm_carrier *carrier)
 		rvcm_conn_mail(carrier, rvcm_container_of(node, struct rvcm_mail, node));
 		n++;
 	}
+	if (carrier->attr.max_links)
+		rvcm_park_look(carrier);
 	return n;
 }
 
@@ -305,6 +308,8 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
 	carrier->idle = n == 0;
+	if (n && carrier->attr.max_links)
+		rvcm_park_watch(carrier);
 	if (carrier->due)
 		n += run_due(carrier);
 	carrier->waits = rvcm_hold_outside(carrier);

@@ -80,7 +80,7 @@ static bool lends(const struct rvcm_conn *conn)
 /* Has it not been asked for all that is wanted, or answered without promising more? */
 static bool is_to_be_asked(const struct rvcm_conn *conn)
 {
-	if (conn->confirm_asking)
+	if (conn->confirm_asking || conn->park_asked) /* one question at a time */
 		return false;
 	if (lends(conn))
 		return true;

@@ -101,7 +101,7 @@ void rvcm_conn_unname(struct rvcm_conn *conn)
 bool rvcm_conn_is_handed_over(const struct rvcm_conn *conn)
 {
 	if (conn->recovering)
-		return false;
+		return rvcm_park_is_overdue(conn);
 	if (!conn->link || conn->failed)
 		return true;
 	/* Who has not answered HELLO may not have looked at all, and would see an end only. */
@@ -183,6 +183,7 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 		return;
 	rvcm_cause_set(&cause, &conn->peer, status, err, detail);
 	conn->recovering = false;
+	conn->parked &= !conn->link; /* then control knows nothing of that */
 	fail(conn, &cause);
 }
 
@@ -215,6 +216,7 @@ void rvcm_conn_want(struct rvcm_conn *conn)
 	if (rvcm_conn_is_there(conn) || conn->successor || conn->wanting || conn->slot->closing)
 		return;
 	conn->wanting = true;
+	conn->wish = RVCM_CONN_CONNECT;
 	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
 		rvcm_carrier_mail_control(conn->carrier, &conn->want);
 }
@@ -236,6 +238,9 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 	conn->begun = rvcm_link_begun(link);
 	conn->own = rvcm_link_own(link);
 	conn->recovering = false;
+	conn->parked = false;
+	conn->waking = false;
+	rvcm_park_reset(conn);
 	conn->futile = 0;
 	conn->carried = false;
 	conn->carried_tx = 0;
@@ -372,6 +377,15 @@ static void count_loss(struct rvcm_carrier_dev *dev, const struct rvcm_conn *con
 		  conn->recovering ? "; connecting again" : "");
 }
 
+static void count_parked(const struct rvcm_conn *conn)
+{
+	char name[RVCM_ADDR_STRLEN];
+
+	rvcm_stat_inc(&conn->carrier->stats.parked);
+	rvcm_info(RVCM_LOG_EP_CTRL, "peer %s: the link is closed until there is use for it",
+		  rvcm_addr_format(&conn->peer, name, sizeof(name)));
+}
+
 static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)
 {
 	struct rvcm_carrier_dev *dev = &conn->carrier->devs[link->dev];
@@ -412,6 +426,7 @@ static void unused_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		rvcm_proof_down(carrier, link);
 	if (conn && conn->recovering && !conn->link && link->opener)
 		rvcm_recover_ask(conn, link);
+	rvcm_park_uncount(link);
 	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
 	if (!conn || !conn->wanting || conn->recovering)
 		return;
@@ -435,6 +450,8 @@ static void go_on(struct rvcm_carrier *carrier, struct rvcm_conn *conn, struct r
 		rvcm_proof_adopt(carrier, heir);
 	else if (conn && !conn->recovering)
 		rvcm_meet_again(conn);
+	else if (conn && conn->parked)
+		rvcm_conn_schedule(conn); /* something may have come up */
 }
 
 static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
@@ -457,7 +474,10 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	}
 	let_go(conn, link);
 	cause = conn->cause;
-	count_loss(&carrier->devs[link->dev], conn);
+	if (conn->parked)
+		count_parked(conn);
+	else
+		count_loss(&carrier->devs[link->dev], conn);
 	conn->wanting = false;
 	if (conn->recovering)
 		rvcm_recover_ask(conn, link);
@@ -471,6 +491,7 @@ static void link_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		rvcm_conn_free(conn);
 		conn = NULL;
 	}
+	rvcm_park_uncount(link);
 	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
 	go_on(carrier, conn, heir);
 }

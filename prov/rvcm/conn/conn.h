@@ -142,6 +142,7 @@ struct rvcm_carrier_attr {
 	uint32_t pool_count; /* messages that a device's pool holds; 0 = 4096 */
 	uint32_t n_links;    /* of a conn, at most 16; 0 = 1. They carry parts of long reads: */
 	size_t stripe_bytes; /* so long, where there are several; 0 = 128 KiB */
+	uint32_t max_links;  /* of all conns: beyond that unused ones are closed; 0 = any number */
 	/* Addresses of the host by which further links may come, to the device of that index. */
 	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX];
 	uint32_t n_rails;
@@ -195,6 +196,8 @@ struct rvcm_carrier_stats {
 	uint64_t recoveries;      /* conns that have got another link, and went on */
 	uint64_t recovery_fails;  /* and that have not */
 	uint64_t replayed;        /* messages sent again */
+	uint64_t parked;          /* conns whose link was closed for want of use: attr.max_links */
+	uint64_t unparked;        /* and that have got one again */
 	uint64_t spared;       /* messages that the peer had, though its acknowledgement was lost */
 	uint64_t loans_copied; /* tails that were, since no acknowledgement came */
 	uint64_t recovery_us;  /* how long the last recovery took */

@@ -30,7 +30,7 @@
  *     link RELEASED  the answer to DOWN, and the last word on the link
  *     link UNNAMED   it goes on, but not as the one to that peer: the endpoint has closed
  *     link BRANCH    its conn wants side links
- *     conn WANT      connect
+ *     conn WANT      connect; or wake what is parked, or forget it
  *     slot SHUT      end what is being connected; if it is the last, all links
  *
  * Lock order: the control lock, then a mailbox's. The data side takes mailbox locks only.
@@ -110,6 +110,7 @@ struct rvcm_link {
 	uint16_t dev;
 	uint8_t index; /* in its conn: 0 carries messages, the others are side links */
 	bool opener;
+	bool counted;    /* in carrier.n_links: control's until UP, then the data side's */
 	uint64_t number; /* of its opening, in the carrier */
 	struct rvcm_addr peer;
 	struct rvcm_wire_handshake request;
@@ -134,6 +135,7 @@ struct rvcm_link {
 
 	/* The data side's last word, before RELEASED: its conn waits for another, until by_ns. */
 	struct rvcm_conn *lost_conn; /* NULL: none */
+	bool parked;                 /* and it waits until it is wanted: by_ns is none */
 	uint64_t by_ns;
 	uint32_t futile; /* links before it that were of no use */
 
@@ -204,6 +206,13 @@ struct rvcm_read_piece {
 	uint32_t losses; /* of side links, with it */
 };
 
+/* What the mail WANT is about. */
+enum rvcm_conn_wish {
+	RVCM_CONN_CONNECT,
+	RVCM_CONN_WAKE,   /* the parked conn is to have a link again */
+	RVCM_CONN_FORGET, /* it is no more */
+};
+
 struct rvcm_conn {
 	struct rvcm_carrier *carrier;
 	struct rvcm_slot *slot; /* whose listener, or attempt, it came from */
@@ -270,6 +279,21 @@ struct rvcm_conn {
 	struct rvcm_conn_place place;
 	bool unplaced;
 
+	/* park.c: recovering, but nobody asks for a link; and, waking, it has been that. */
+	bool parked;
+	bool waking;
+	bool park_asked;    /* PARK is out, since park_ns */
+	bool park_answered; /* with PARKED, when park_rx was the next message expected */
+	bool park_due;      /* the peer's, to be answered */
+	bool park_agreed;   /* the end of the link is no loss */
+	bool kept_due;      /* what the peer has agreed to is not wanted any more */
+	uint32_t park_rx;
+	uint64_t park_ns;
+	uint64_t spared_ns; /* until then it is not asked again */
+	uint64_t used;      /* the carrier's look that has last seen it in use; what it was then: */
+	uint32_t used_tx;
+	uint32_t used_rx;
+
 	/* DATA frames that its device's stats do not have yet. */
 	uint64_t tx_messages;
 	uint64_t rx_messages;
@@ -329,6 +353,7 @@ struct rvcm_conn {
 
 	/* Connecting. */
 	bool wanting;
+	enum rvcm_conn_wish wish;
 	atomic_bool want_posted; /* cleared by control when it takes the mail */
 	struct rvcm_mail want;   /* the data side posts */
 	struct rvcm_mail answer; /* control posts */
@@ -364,13 +389,14 @@ struct rvcm_contact {
 	struct rvcm_list
 		of_reopening; /* carrier.reopening, while its conn waits for another link */
 	bool reopening;
-	uint16_t dev;                 /* that which its last link had */
-	uint16_t peer_slot;           /* the peer's endpoint, of the conn that it has */
-	uint32_t begun;               /* which conn that is; 0 = none that lasts */
-	uint32_t first;               /* the same, whether or not it lasts */
-	bool own;                     /* we opened its first link */
-	struct rvcm_list sides;       /* its side links, by of_contact */
-	bool branching;               /* it is to have some */
+	bool parked;            /* that, but it waits for the data side or the peer to want it */
+	uint16_t dev;           /* that which its last link had */
+	uint16_t peer_slot;     /* the peer's endpoint, of the conn that it has */
+	uint32_t begun;         /* which conn that is; 0 = none that lasts */
+	uint32_t first;         /* the same, whether or not it lasts */
+	bool own;               /* we opened its first link */
+	struct rvcm_list sides; /* its side links, by of_contact */
+	bool branching;         /* it is to have some */
 	struct rvcm_branch *branches; /* those that we open; NULL: none was ever wanted */
 	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX]; /* further ways to the peer */
 	uint32_t n_rails;
@@ -443,6 +469,7 @@ struct rvcm_carrier {
 	struct rvcm_mailbox to_data;
 	struct rvcm_mailbox to_control;
 	atomic_bool pinched;                          /* control wants the data side to shed */
+	atomic_uint n_links;                          /* that there are; control counts */
 	struct rvcm_slot *slots[RVCM_CONN_SLOTS_MAX]; /* written under the control lock */
 	uint8_t openings[RVCM_CONN_SLOTS_MAX];        /* of each slot, under the control lock */
 	uint16_t slots_end;                           /* from here on no slot was ever used */
@@ -467,6 +494,10 @@ struct rvcm_carrier {
 	struct rvcm_conn *self[2]; /* its ends: for the paths of the lower slot, of the higher */
 	struct rvcm_conn *self_opening;
 	uint64_t conn_serials;
+	bool crowded;                /* there are more links than attr.max_links: park.c */
+	uint64_t looks;              /* at which conns are in use; */
+	uint32_t unseen;             /* turns in which something has come, since the last */
+	struct rvcm_throttle crowds; /* lines that say that none can be closed */
 	struct rvcm_list work;
 	struct rvcm_list held;           /* conns with something to flush */
 	uint32_t n_held;                 /* how many */

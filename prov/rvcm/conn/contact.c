@@ -231,6 +231,8 @@ static void do_give_up(struct rvcm_contact *contact)
 	bool wanted = contact->wanted, reopening = contact->reopening;
 
 	drop_link(contact);
+	if (contact->parked && !wanted) /* a claim came to nothing; it goes on lying there */
+		return;
 	settle(contact);
 	contact->begun = 0;
 	rvcm_branch_stop(contact);
@@ -401,10 +403,12 @@ void rvcm_contact_want(struct rvcm_contact *contact, struct rvcm_conn *conn)
 void rvcm_contact_released(struct rvcm_contact *contact)
 {
 	rvcm_reopen_begin(contact);
-	if (!contact->reopening)
+	if (!contact->reopening || contact->parked)
 		rvcm_branch_stop(contact);
 	if (contact->n_claims)
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_CLAIM);
+	else if (contact->parked)
+		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED);
 	else if (rvcm_reopen_waits(contact))
 		rvcm_contact_feed(contact, RVCM_LINK_EV_RELEASED_LATER);
 	else if (contact->wanted)

@@ -251,6 +251,11 @@ static void poll_devs(struct rvcm_carrier *carrier)
 
 static void wanted(struct rvcm_carrier *carrier, struct rvcm_conn *conn)
 {
+	static void (*const wishes[])(struct rvcm_contact *, struct rvcm_conn *) = {
+		[RVCM_CONN_CONNECT] = rvcm_contact_want,
+		[RVCM_CONN_WAKE] = rvcm_reopen_wake,
+		[RVCM_CONN_FORGET] = rvcm_reopen_forget_parked,
+	};
 	struct rvcm_slot *slot = conn->slot;
 	struct rvcm_contact *contact = NULL;
 
@@ -259,7 +264,7 @@ static void wanted(struct rvcm_carrier *carrier, struct rvcm_conn *conn)
 		return; /* nobody waits any more */
 	contact = rvcm_contact_get(slot, &conn->peer);
 	if (contact) {
-		rvcm_contact_want(contact, conn);
+		wishes[conn->wish](contact, conn);
 		return;
 	}
 	rvcm_cause_set(&conn->answer_cause, &conn->peer, RVCM_STATUS_NO_MEMORY, 0, NULL);

@@ -102,6 +102,7 @@ static int open_link(struct rvcm_contact *contact, uint16_t dev_index, uint8_t i
 		return refused(carrier, rc);
 	}
 	rvcm_tx_prepare(link);
+	rvcm_park_count(link);
 	*out = link;
 	return 0;
 }
@@ -145,5 +146,6 @@ void rvcm_link_close(struct rvcm_link *link)
 		rvcm_hash_del(&carrier->kin, &link->kin);
 	rvcm_budget_close(&carrier->devs[link->dev], link->window);
 	link->qp->dev->ops->qp_close(link->qp);
+	rvcm_park_uncount(link);
 	rvcm_mem_free(link);
 }

@@ -134,6 +134,11 @@ rvcm_hash_eq rvcm_reopen_former_eq;
 void rvcm_reopen_fini(struct rvcm_carrier *carrier);
 /* GONE: the peer does not have the conn any more. */
 void rvcm_reopen_gone(struct rvcm_link *link, const struct rvcm_dev_event *ev);
+/* The data side wants the parked conn to have a link again; or has given it up. */
+void rvcm_reopen_wake(struct rvcm_contact *contact, struct rvcm_conn *conn);
+void rvcm_reopen_forget_parked(struct rvcm_contact *contact, struct rvcm_conn *conn);
+/* Is there a parked conn with that carrier, of another contact? */
+bool rvcm_reopen_has_parked(const struct rvcm_contact *contact, uint32_t incarnation);
 /* BUSY: it has it, and computes, perhaps for longer than there is time. */
 void rvcm_reopen_put_off(struct rvcm_contact *contact);
 /* Does another contact wait for another link to that carrier? */
@@ -274,6 +279,33 @@ void rvcm_recover_outdo(struct rvcm_conn *conn, enum rvcm_status status);
 void rvcm_recover_answered(struct rvcm_conn *conn);
 /* Nobody will open another for the slot's conns. */
 void rvcm_recover_shut(struct rvcm_slot *slot);
+
+/* -- park.c: the data side's, but for the first -- */
+
+/* Control has opened a link: are there more than there may be? */
+void rvcm_park_count(struct rvcm_link *link);
+/* Whoever has it: it is about to be closed. Once or more. */
+void rvcm_park_uncount(struct rvcm_link *link);
+/* Ask peers whether links may be closed, while there are too many. */
+void rvcm_park_look(struct rvcm_carrier *carrier);
+/* The same, now and then, when something has come; and see which are in use. */
+void rvcm_park_watch(struct rvcm_carrier *carrier);
+/* PARK, PARKED, STAYS or KEPT has come. NULL, or what is wrong with it. */
+const char *rvcm_park_heard(struct rvcm_conn *conn, enum rvcm_wire_kind kind);
+/* Answer, or close. False: try again. */
+bool rvcm_park_serve(struct rvcm_conn *conn);
+/* Nothing of that is under way, on a fresh link or on none. */
+void rvcm_park_reset(struct rvcm_conn *conn);
+/* It is parked: have it opened again if anything is to be sent. */
+void rvcm_park_rouse(struct rvcm_conn *conn);
+/* The same, whether or not. */
+void rvcm_park_wake(struct rvcm_conn *conn);
+/* It is parked, and given up: tell control, which answers. */
+void rvcm_park_give_up(struct rvcm_conn *conn);
+/* The slot closes: is there a conn of it that others use, and that is to have a link before? */
+bool rvcm_park_holds(const struct rvcm_slot *slot);
+/* It should have had a link by now, to say BYE. */
+bool rvcm_park_is_overdue(const struct rvcm_conn *conn);
 
 /* -- slot.c -- */
 

@@ -29,6 +29,8 @@ static void block(struct rvcm_path_full *path)
 	path->out->usual = false;
 	if (rvcm_list_empty(&path->of_blocked))
 		rvcm_list_add_tail(&path->out->blocked, &path->of_blocked);
+	if (path->out->parked)
+		rvcm_conn_schedule(path->out);
 }
 
 static bool has_credit(const struct rvcm_conn *conn)

@@ -87,6 +87,10 @@ void rvcm_recover_judge(struct rvcm_conn *conn)
 	uint64_t now = rvcm_carrier_now(conn->carrier);
 	bool was = conn->recovering;
 
+	if (conn->park_agreed) {
+		conn->parked = conn->recovering = may_recover(conn);
+		return;
+	}
 	conn->futile = has_carried(conn) ? 0 : conn->futile + 1;
 	conn->recovering = may_recover(conn);
 	if (!conn->recovering)
@@ -103,6 +107,7 @@ void rvcm_recover_keep(struct rvcm_conn *conn)
 	rvcm_tx_keep(conn);
 	rvcm_confirm_pause(conn);
 	rvcm_part_pause(conn);
+	rvcm_park_reset(conn);
 	conn->ack_due = false;
 	conn->answer_due = false;
 	conn->hello_due = false;
@@ -115,7 +120,8 @@ void rvcm_recover_ask(struct rvcm_conn *conn, struct rvcm_link *link)
 	link->lost_conn = conn;
 	link->by_ns = conn->by_ns;
 	link->futile = conn->futile;
-	conn->wanting = true; /* of control, to answer */
+	link->parked = conn->parked;
+	conn->wanting = !conn->parked; /* of control, to answer */
 }
 
 /* -- another comes --------------------------------------------------------------------------- */
@@ -157,6 +163,11 @@ void rvcm_recover_resume(struct rvcm_conn *conn, struct rvcm_link *link)
 	conn->begun = rvcm_link_begun(link);
 	conn->own = rvcm_link_own(link);
 	link->conn = conn;
+	if (conn->parked) {
+		conn->waking = true;
+		conn->lost_ns = rvcm_carrier_now(conn->carrier);
+	}
+	conn->parked = false;
 	conn->failing = false;
 	conn->failed = false;
 	conn->wanting = false;
@@ -185,10 +196,18 @@ static void say(const struct rvcm_conn *conn, uint64_t us)
 {
 	char name[RVCM_ADDR_STRLEN];
 
-	rvcm_warn(RVCM_LOG_EP_CTRL,
-		  "peer %s: connected again after %llu.%03llu ms; %u messages are sent again",
-		  rvcm_addr_format(&conn->peer, name, sizeof(name)), (unsigned long long)us / 1000,
-		  (unsigned long long)us % 1000, conn->tx_sent - conn->tx_acked);
+	rvcm_log(conn->waking ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL,
+		 "peer %s: connected again after %llu.%03llu ms; %u messages are sent again",
+		 rvcm_addr_format(&conn->peer, name, sizeof(name)), (unsigned long long)us / 1000,
+		 (unsigned long long)us % 1000, conn->tx_sent - conn->tx_acked);
+}
+
+static void count(struct rvcm_carrier_stats *stats, uint64_t us)
+{
+	rvcm_stat_inc(&stats->recoveries);
+	rvcm_stat_set(&stats->recovery_us, us);
+	if (us > stats->recovery_us_max)
+		rvcm_stat_set(&stats->recovery_us_max, us);
 }
 
 void rvcm_recover_done(struct rvcm_conn *conn)
@@ -197,11 +216,12 @@ void rvcm_recover_done(struct rvcm_conn *conn)
 	uint64_t us = (rvcm_carrier_now(conn->carrier) - conn->lost_ns) / 1000;
 
 	conn->recovering = false;
-	rvcm_stat_inc(&stats->recoveries);
-	rvcm_stat_set(&stats->recovery_us, us);
-	if (us > stats->recovery_us_max)
-		rvcm_stat_set(&stats->recovery_us_max, us);
 	say(conn, us);
+	if (conn->waking)
+		rvcm_stat_inc(&stats->unparked);
+	else
+		count(stats, us);
+	conn->waking = false;
 	rvcm_conn_set_up(conn, true);
 	rvcm_meet_proven(conn);
 	rvcm_conn_schedule(conn);
@@ -209,14 +229,23 @@ void rvcm_recover_done(struct rvcm_conn *conn)
 
 /* -- none comes ------------------------------------------------------------------------------ */
 
+static void complain(const struct rvcm_conn *conn)
+{
+	rvcm_stat_inc(&conn->carrier->stats.recovery_fails);
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", conn->cause.text);
+}
+
 void rvcm_recover_give_up(struct rvcm_conn *conn)
 {
 	struct rvcm_conn_cause cause = conn->cause;
 
 	conn->recovering = false;
 	conn->failing = false;
-	rvcm_stat_inc(&conn->carrier->stats.recovery_fails);
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", cause.text);
+	conn->waking = false;
+	if (conn->parked)
+		rvcm_park_give_up(conn);
+	else
+		complain(conn);
 	rvcm_conn_set_up(conn, false);
 	rvcm_read_abort(conn, cause.status);
 	rvcm_tx_reset(conn);

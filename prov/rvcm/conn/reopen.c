@@ -87,7 +87,8 @@ void rvcm_reopen_begin(struct rvcm_contact *contact)
 		return;
 	}
 	contact->conn = link->lost_conn;
-	contact->wanted = true;
+	contact->parked = link->parked;
+	contact->wanted = !link->parked;
 	contact->deadline_ns = link->by_ns;
 	contact->attempts = link->futile;
 	contact->dev = link->dev;
@@ -98,7 +99,33 @@ void rvcm_reopen_begin(struct rvcm_contact *contact)
 void rvcm_reopen_end(struct rvcm_contact *contact)
 {
 	contact->reopening = false;
+	contact->parked = false;
 	rvcm_list_del(&contact->of_reopening);
+}
+
+void rvcm_reopen_wake(struct rvcm_contact *contact, struct rvcm_conn *conn)
+{
+	if (!contact->parked)
+		return; /* the peer was first, and that answers it */
+	contact->parked = false;
+	contact->wanted = true;
+	contact->conn = conn;
+	contact->attempts = 0;
+	contact->deadline_ns =
+		rvcm_carrier_now(contact->carrier) + contact->carrier->attr.reconnect_timeout_ns;
+	rvcm_contact_feed(contact, RVCM_LINK_EV_WANT);
+}
+
+/* The answer tells the data side that nobody refers to its conn. */
+void rvcm_reopen_forget_parked(struct rvcm_contact *contact, struct rvcm_conn *conn)
+{
+	if (contact->parked) {
+		rvcm_reopen_end(contact);
+		contact->begun = 0;
+	}
+	conn->answer_reopened = true;
+	conn->answer_incarnation = 0;
+	rvcm_carrier_mail_data(contact->carrier, &conn->answer);
 }
 
 bool rvcm_reopen_waits(const struct rvcm_contact *contact)
@@ -192,7 +219,7 @@ void rvcm_reopen_put_off(struct rvcm_contact *contact)
 				       contact->carrier->attr.reconnect_timeout_ns;
 }
 
-bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnation)
+static bool has_kin(const struct rvcm_contact *contact, uint32_t incarnation, bool parked)
 {
 	struct rvcm_list *pos;
 
@@ -200,8 +227,19 @@ bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnatio
 		const struct rvcm_contact *other =
 			rvcm_list_entry(pos, struct rvcm_contact, of_reopening);
 
-		if (other != contact && other->peer_incarnation == incarnation)
+		if (other != contact && other->peer_incarnation == incarnation &&
+		    (other->parked || !parked))
 			return true;
 	}
 	return false;
+}
+
+bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnation)
+{
+	return has_kin(contact, incarnation, false);
+}
+
+bool rvcm_reopen_has_parked(const struct rvcm_contact *contact, uint32_t incarnation)
+{
+	return has_kin(contact, incarnation, true);
 }

@@ -109,6 +109,8 @@ static enum rvcm_wire_reason judge_kin(const struct rvcm_contact *contact,
 		return RVCM_WIRE_REASON_NONE;
 	if (rvcm_request_has_kin(contact, shake->incarnation, false))
 		return RVCM_WIRE_REASON_SHARED;
+	if (rvcm_reopen_has_parked(contact, shake->incarnation))
+		return RVCM_WIRE_REASON_SHARED;
 	if (rvcm_request_has_kin(contact, shake->incarnation, true) ||
 	    rvcm_reopen_has_kin(contact, shake->incarnation))
 		return RVCM_WIRE_REASON_BUSY;

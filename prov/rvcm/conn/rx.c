@@ -161,6 +161,8 @@ static void receive_numbered(struct rvcm_conn *conn, const struct rvcm_wire_fram
 	}
 	account(conn);
 	conn->rx_next++;
+	conn->park_agreed =
+		false; /* it was sent by who has not heard that yet, and will not close */
 	rvcm_rx_numbered(conn, frame, bytes);
 }
 
@@ -191,6 +193,14 @@ static void receive_control(struct rvcm_conn *conn, const struct rvcm_wire_frame
 			malformed(conn, why);
 		else
 			conn->peer_bye = true;
+		break;
+	case RVCM_WIRE_PARK:
+	case RVCM_WIRE_PARKED:
+	case RVCM_WIRE_STAYS:
+	case RVCM_WIRE_KEPT:
+		why = rvcm_park_heard(conn, (enum rvcm_wire_kind)frame->kind);
+		if (why)
+			malformed(conn, why);
 		break;
 	case RVCM_WIRE_HELLO:
 		malformed(conn, "a second HELLO");
@@ -343,7 +353,8 @@ static bool is_quiet(const struct rvcm_conn *conn)
 	const struct rvcm_path_full *path = conn->last_in;
 
 	return conn->hello_seen && !conn->failing && !conn->failed && !conn->peer_bye &&
-	       !conn->unplaced && !is_awaited(conn) && path && !path->placing && !path->implied;
+	       !conn->unplaced && !conn->park_agreed && !is_awaited(conn) && path &&
+	       !path->placing && !path->implied;
 }
 
 static __attribute__((noinline)) void receive_unusual(struct rvcm_conn *conn, const uint8_t *data,

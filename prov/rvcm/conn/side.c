@@ -166,6 +166,7 @@ void rvcm_side_down(struct rvcm_carrier *carrier, struct rvcm_link *link)
 	if (!link->failing)
 		link->failed_cause = link->cause;
 	let_go(carrier, link);
+	rvcm_park_uncount(link);
 	rvcm_carrier_mail_control(carrier, &link->released); /* link is control's from here */
 }
 

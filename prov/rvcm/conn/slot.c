@@ -184,6 +184,19 @@ static void bye_to_all(struct rvcm_carrier *carrier)
 	}
 }
 
+/* Others use them, and could not open them again when nobody listens any more. */
+static void wake_all(struct rvcm_slot *slot)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &slot->conns) {
+		struct rvcm_conn *conn = rvcm_list_entry(pos, struct rvcm_conn, of_slot);
+
+		if (conn->parked && !conn->link && !conn->failing)
+			rvcm_park_wake(conn);
+	}
+}
+
 void rvcm_slot_shut(struct rvcm_slot *slot, uint64_t deadline_ns)
 {
 	struct rvcm_carrier *carrier = slot->carrier;
@@ -196,8 +209,10 @@ void rvcm_slot_shut(struct rvcm_slot *slot, uint64_t deadline_ns)
 	if (!slot->last && deadline_ns < half_ns)
 		slot->deadline_ns = half_ns;
 	leave_all(slot);
-	if (!slot->last)
+	if (!slot->last) {
+		wake_all(slot);
 		return;
+	}
 	/* Those that were about to leave the others alone need not any more. */
 	for (uint16_t i = 0; i < carrier->slots_end; i++) {
 		struct rvcm_slot *other = carrier->slots[i];
@@ -336,7 +351,8 @@ static bool may_shut(struct rvcm_slot *slot)
 
 	if (slot->last)
 		return late || is_settled(slot, conns_are_handed_over(slot->carrier));
-	return is_settled(slot, paths_have_left(slot)) || (late && !break_users(slot));
+	return is_settled(slot, paths_have_left(slot) && !rvcm_park_holds(slot)) ||
+	       (late && !break_users(slot));
 }
 
 /* The index is free again; what was connected through it may go on. */

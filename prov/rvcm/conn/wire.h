@@ -99,6 +99,10 @@ enum rvcm_wire_kind {
 	RVCM_WIRE_ENDED = 9, /* like DATA: the answer to END, nothing of it is used any more */
 	RVCM_WIRE_WHO = 10,  /* like DATA: is dst_slot open? The answer is HERE, or END */
 	RVCM_WIRE_HERE = 11, /* like DATA: src_slot is, behind all that others have said before */
+	RVCM_WIRE_PARK = 12, /* control: may the link be closed, until one side has use for it? */
+	RVCM_WIRE_PARKED = 13, /* control: the answer, yes: who has asked may close it */
+	RVCM_WIRE_STAYS = 14,  /* control: the answer, no */
+	RVCM_WIRE_KEPT = 15, /* control: to who has said PARKED, the link is not closed after all */
 };
 
 /*

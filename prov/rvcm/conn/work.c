@@ -68,7 +68,7 @@ static bool send_owed(struct rvcm_conn *conn)
 	if (words && conn->bye_due && (!rvcm_confirm_ask(conn) || !rvcm_confirm_bye(conn)))
 		return false;
 	conn->bye_due &= !words;
-	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn);
+	return rvcm_confirm_ask(conn) && rvcm_read_drain(conn) && rvcm_park_serve(conn);
 }
 
 /*
@@ -93,6 +93,13 @@ static bool serve_link(struct rvcm_conn *conn)
 	return true;
 }
 
+/* It has no link: what can be done goes by its side links, and what completes there leads on. */
+static void serve_none(struct rvcm_conn *conn)
+{
+	rvcm_park_rouse(conn);
+	(void)rvcm_read_drain(conn);
+}
+
 /* True if the conn is owed nothing any more. */
 static bool serve(struct rvcm_conn *conn)
 {
@@ -100,7 +107,7 @@ static bool serve(struct rvcm_conn *conn)
 	if (!conn->link && conn->failing)
 		rvcm_recover_give_up(conn); /* which may free it */
 	else if (!conn->link && conn->recovering)
-		(void)rvcm_read_drain(conn); /* on its side links; what completes there leads on */
+		serve_none(conn);
 	else if (conn->link && !conn->failed && !is_ending(conn))
 		return serve_link(conn);
 	return true;

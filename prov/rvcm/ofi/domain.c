@@ -313,6 +313,7 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 			.window_max = (uint32_t)params->window,
 			.n_links = (uint32_t)params->num_links,
 			.stripe_bytes = params->stripe_size,
+			.max_links = (uint32_t)params->max_links,
 			/* With manual progress the application comes back. */
 			.hold = info->domain_attr->data_progress != FI_PROGRESS_AUTO,
 			.attempt_timeout_ns = params->attempt_timeout * RVCM_CLOCK_NS_PER_MS,
