@@ -235,6 +235,8 @@ static void node_open(struct conns *c, int index)
 		.hold = index % 2,
 		.connect_timeout_ns = 8 * SIM_S,
 		.reconnect_timeout_ns = c->conf.reconnect_ns,
+		.n_links = c->conf.n_links,
+		.stripe_bytes = c->conf.n_links ? 1000 : 0,
 		.max_links = index && c->conf.first_only ? 0 : c->conf.max_links,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,

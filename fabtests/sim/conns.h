@@ -64,6 +64,7 @@ struct conns_conf {
 	uint64_t reconnect_ns; /* 0 = what is lost is lost */
 	uint32_t max_links;    /* of a carrier; 0 = any number */
 	bool first_only;       /* of the first node's, that is */
+	uint32_t n_links;      /* of a conn */
 	bool answers;          /* some messages are sent from on_recv */
 };
 

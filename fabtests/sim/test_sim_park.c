@@ -286,6 +286,58 @@ static void without_recovery_none_is_closed(void **state)
 	conns_close(c);
 }
 
+/* 0 or 1 opens a conn, and its side links when it reads from the other. */
+static struct conns *open_sided(uint32_t max_links, int who)
+{
+	struct conns_conf conf = {
+		.sim = { .seed = 2, .no_rnr = true, .live_keys = true },
+		.n = 4,
+		.window_max = 8,
+		.reconnect_ns = 30 * SIM_S,
+		.max_links = max_links,
+		.first_only = true,
+		.n_links = 3,
+	};
+	struct conns *c = conns_open(&conf);
+
+	for (int i = 0; i < 40; i++)
+		say(c, who, !who); /* and reads, now and then */
+	assert_true(c->nodes[who].peers[!who].reads_ok > 0);
+	pass(c, SETTLE_NS);
+	return c;
+}
+
+/* Further links of one are closed before any other's only one. */
+static void side_links_go_first(void **state)
+{
+	struct conns *c = open_sided(4, 0);
+
+	(void)state;
+	assert_int_equal(links(c, 0, 1), 3);
+	say(c, 0, 2);
+	assert_int_equal(links(c, 0, 1), 3);
+	say(c, 0, 3);
+	pass(c, SETTLE_NS);
+	assert_int_equal(links(c, 0, 1), 1);
+	assert_int_equal(links(c, 0, 2) + links(c, 0, 3), 2);
+	assert_int_equal(stats_of(c, 0).parked, 0);
+	conns_close(c);
+}
+
+static void there_are_no_side_links_without_room(void **state)
+{
+	(void)state;
+	for (int who = 0; who < 2; who++) {
+		struct conns *c = open_sided(who ? 1 : 2, who);
+
+		assert_int_equal(links(c, 0, 1), 1);
+		assert_int_equal(stats_of(c, 0).side_links, 0);
+		assert_int_equal(stats_of(c, 0).parked, 0);
+		nothing_is_lost(c);
+		conns_close(c);
+	}
+}
+
 /* -- and back -------------------------------------------------------------------------------- */
 
 static void either_side_has_it_back(void **state)
@@ -586,6 +638,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(who_computes_is_not_waited_for),
 		cmocka_unit_test(where_all_are_in_use_there_are_more),
 		cmocka_unit_test(without_recovery_none_is_closed),
+		cmocka_unit_test(side_links_go_first),
+		cmocka_unit_test(there_are_no_side_links_without_room),
 		cmocka_unit_test(either_side_has_it_back),
 		cmocka_unit_test(both_at_once_have_one_back),
 		cmocka_unit_test(it_may_lie_for_hours),

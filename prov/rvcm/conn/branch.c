@@ -243,6 +243,8 @@ enum rvcm_wire_reason rvcm_branch_judge(const struct rvcm_contact *contact,
 		return RVCM_WIRE_REASON_GONE;
 	rvcm_list_for_each (pos, &contact->sides)
 		n += rvcm_list_entry(pos, struct rvcm_link, of_contact)->index == shake->link;
+	if (!rvcm_park_has_room(slot->carrier, 1))
+		return RVCM_WIRE_REASON_RESOURCE;
 	return n < OF_INDEX_MAX ? RVCM_WIRE_REASON_NONE : RVCM_WIRE_REASON_RESOURCE;
 }
 

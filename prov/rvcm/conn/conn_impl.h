@@ -30,6 +30,7 @@
  *     link RELEASED  the answer to DOWN, and the last word on the link
  *     link UNNAMED   it goes on, but not as the one to that peer: the endpoint has closed
  *     link BRANCH    its conn wants side links
+ *     link UNBRANCH  it can do without
  *     conn WANT      connect; or wake what is parked, or forget it
  *     slot SHUT      end what is being connected; if it is the last, all links
  *
@@ -77,6 +78,7 @@ enum rvcm_mail_kind {
 	RVCM_MAIL_RELEASED,
 	RVCM_MAIL_UNNAMED,
 	RVCM_MAIL_BRANCH,
+	RVCM_MAIL_UNBRANCH,
 	RVCM_MAIL_WANT,
 	RVCM_MAIL_ANSWER,
 	RVCM_MAIL_SHUT,
@@ -123,7 +125,7 @@ struct rvcm_link {
 
 	struct rvcm_mail up, due, down;                             /* control posts */
 	struct rvcm_mail watched, taken, failed, released, unnamed; /* the data side posts */
-	struct rvcm_mail branch_mail;                               /* likewise */
+	struct rvcm_mail branch_mail, unbranch_mail;                /* likewise */
 	struct rvcm_conn_cause cause;        /* control's, written before DOWN */
 	struct rvcm_conn_cause failed_cause; /* the data side's, written before FAILED */
 	bool down_posted;                    /* control's */
@@ -161,7 +163,8 @@ struct rvcm_link {
 	uint32_t n_pieces;
 	bool lossy;         /* one of them has failed */
 	size_t piece_bytes; /* of all of them */
-	bool branching;     /* BRANCH has been posted */
+	bool branching;     /* BRANCH has been posted; */
+	bool unbranching;   /* and UNBRANCH, and they have not all ended */
 	bool attached;
 	uint32_t hello_ack; /* of the peer's HELLO, if it came before the conn was known */
 	uint16_t hello_window;

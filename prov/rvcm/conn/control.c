@@ -361,6 +361,9 @@ static void read_one(struct rvcm_carrier *carrier, struct rvcm_mail *m)
 	case RVCM_MAIL_BRANCH:
 		rvcm_branch_want(rvcm_container_of(m, struct rvcm_link, branch_mail));
 		break;
+	case RVCM_MAIL_UNBRANCH:
+		rvcm_branch_stop(rvcm_container_of(m, struct rvcm_link, unbranch_mail)->contact);
+		break;
 	case RVCM_MAIL_WATCHED:
 		rvcm_claim_watched(rvcm_container_of(m, struct rvcm_link, watched));
 		break;

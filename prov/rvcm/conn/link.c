@@ -52,6 +52,7 @@ static void init(struct rvcm_link *link)
 	mail_init(&link->released, RVCM_MAIL_RELEASED);
 	mail_init(&link->unnamed, RVCM_MAIL_UNNAMED);
 	mail_init(&link->branch_mail, RVCM_MAIL_BRANCH);
+	mail_init(&link->unbranch_mail, RVCM_MAIL_UNBRANCH);
 }
 
 static int open_link(struct rvcm_contact *contact, uint16_t dev_index, uint8_t index, bool opener,

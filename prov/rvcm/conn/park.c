@@ -31,12 +31,22 @@
 
 /* -- is it worth it? ------------------------------------------------------------------------- */
 
+/* Can the peer, which knows our name only, make one by the device that the conn has here? */
+static bool is_found_by_name(const struct rvcm_conn *conn)
+{
+	struct rvcm_addr at = conn->carrier->devs[conn->dev].dev->attr.addr;
+
+	at.port = conn->slot->name.port;
+	return conn->dev == 0 || rvcm_addr_equal(&at, &conn->slot->name);
+}
+
 /* By its state: is there a link that both sides could do without, and make again? */
 static bool may_park(const struct rvcm_conn *conn)
 {
 	return conn->link && conn->up && conn->hello_seen && conn->lasts && conn->named &&
 	       !conn->recovering && !conn->failing && !conn->failed && !conn->successor &&
-	       !conn->park_agreed && !conn->slot->closing && rvcm_conn_is_usable(conn);
+	       !conn->park_agreed && !conn->slot->closing && rvcm_conn_is_usable(conn) &&
+	       is_found_by_name(conn);
 }
 
 static bool path_is_idle(const struct rvcm_path_full *path)
@@ -104,7 +114,14 @@ static bool has_twin(const struct rvcm_conn *conn)
 
 /* -- too many -------------------------------------------------------------------------------- */
 
-static uint32_t excess(struct rvcm_carrier *carrier)
+bool rvcm_park_has_room(const struct rvcm_carrier *carrier, uint32_t n)
+{
+	uint32_t max = carrier->attr.max_links;
+
+	return !max || atomic_load_explicit(&carrier->n_links, memory_order_relaxed) + n <= max;
+}
+
+static uint32_t excess(const struct rvcm_carrier *carrier)
 {
 	uint32_t n = atomic_load_explicit(&carrier->n_links, memory_order_relaxed);
 	uint32_t max = carrier->attr.max_links;
@@ -144,7 +161,16 @@ static void see_use(struct rvcm_conn *conn, uint64_t look)
 	conn->used_rx = conn->rx_next;
 }
 
-/* Links that are about to be closed, if the answers are soon there. */
+/* Its links that are about to be closed, if the answer is soon there. */
+static uint32_t on_way(const struct rvcm_conn *conn, uint64_t now)
+{
+	bool all = conn->park_agreed || conn->park_answered || conn->failed ||
+		   (conn->park_asked && now - conn->park_ns < ON_ITS_WAY_NS);
+
+	return all || conn->link->unbranching ? all + conn->n_sides : 0;
+}
+
+/* And those of all. */
 static uint32_t see_all(struct rvcm_carrier *carrier, uint64_t now)
 {
 	uint64_t look = ++carrier->looks;
@@ -158,9 +184,7 @@ static uint32_t see_all(struct rvcm_carrier *carrier, uint64_t now)
 		if (!conn->link)
 			continue;
 		see_use(conn, look);
-		if (conn->park_agreed || conn->park_answered || conn->failed ||
-		    (conn->park_asked && now - conn->park_ns < ON_ITS_WAY_NS))
-			n += 1 + conn->n_sides;
+		n += on_way(conn, now);
 	}
 	return n;
 }
@@ -195,6 +219,30 @@ static void ask(struct rvcm_conn *conn, uint64_t now)
 	conn->park_ns = now;
 }
 
+/* Its side links can go without asking: who opened them does not make them again. */
+static uint32_t drop_sides(struct rvcm_conn *conn)
+{
+	struct rvcm_link *link = conn->link;
+
+	if (!link || !conn->own || !conn->n_sides || !link->branching || link->unbranching ||
+	    conn->failing || conn->failed || !rvcm_list_empty(&conn->reads_open))
+		return 0;
+	link->unbranching = true;
+	rvcm_carrier_mail_control(conn->carrier, &link->unbranch_mail);
+	return conn->n_sides;
+}
+
+static uint32_t drop_all_sides(struct rvcm_carrier *carrier, uint32_t most)
+{
+	struct rvcm_list *pos;
+	uint32_t n = 0;
+
+	rvcm_list_for_each (pos, &carrier->all_conns)
+		if (n < most)
+			n += drop_sides(rvcm_list_entry(pos, struct rvcm_conn, of_carrier));
+	return n;
+}
+
 static void complain(struct rvcm_carrier *carrier, uint64_t now)
 {
 	uint32_t missed = 0;
@@ -210,16 +258,17 @@ static void complain(struct rvcm_carrier *carrier, uint64_t now)
 void rvcm_park_look(struct rvcm_carrier *carrier)
 {
 	uint64_t now = rvcm_carrier_now(carrier);
-	uint32_t on_way = see_all(carrier, now);
+	uint32_t going = see_all(carrier, now), most = excess(carrier);
 	struct rvcm_conn *conn;
 
-	carrier->crowded = excess(carrier) != 0;
-	while (on_way < excess(carrier) && (conn = oldest(carrier, now))) {
+	carrier->crowded = most != 0;
+	if (going < most)
+		going += drop_all_sides(carrier, most - going);
+	while (going < most && (conn = oldest(carrier, now))) {
 		ask(conn, now);
-		if (conn->park_asked)
-			on_way += 1 + conn->n_sides;
+		going += on_way(conn, now);
 	}
-	if (on_way < excess(carrier))
+	if (going < most)
 		complain(carrier, now);
 }
 

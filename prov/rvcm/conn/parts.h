@@ -286,6 +286,8 @@ void rvcm_recover_shut(struct rvcm_slot *slot);
 void rvcm_park_count(struct rvcm_link *link);
 /* Whoever has it: it is about to be closed. Once or more. */
 void rvcm_park_uncount(struct rvcm_link *link);
+/* May so many more be opened, that could be done without? Either side's. */
+bool rvcm_park_has_room(const struct rvcm_carrier *carrier, uint32_t n);
 /* Ask peers whether links may be closed, while there are too many. */
 void rvcm_park_look(struct rvcm_carrier *carrier);
 /* The same, now and then, when something has come; and see which are in use. */

@@ -23,7 +23,8 @@ void rvcm_side_want(struct rvcm_conn *conn, uint64_t bytes)
 
 	if (attr->n_links <= 1 || bytes <= attr->stripe_bytes || !link || link->branching ||
 	    !conn->own || !conn->up || !conn->hello_seen ||
-	    conn->incarnation == conn->carrier->incarnation)
+	    conn->incarnation == conn->carrier->incarnation ||
+	    !rvcm_park_has_room(conn->carrier, attr->n_links - 1))
 		return;
 	link->branching = true;
 	rvcm_carrier_mail_control(conn->carrier, &link->branch_mail);
@@ -113,6 +114,8 @@ static void leave(struct rvcm_link *link)
 	rvcm_list_del(&link->of_sides);
 	conn->n_sides -= link->proven;
 	link->side_of = NULL;
+	if (conn->link && conn->link->unbranching && rvcm_list_empty(&conn->sides))
+		conn->link->branching = conn->link->unbranching = false;
 }
 
 /* Aloud it is said by who makes it again: branch.c. */
