@@ -21,10 +21,11 @@ struct plan {
 		     */
 	bool moves; /* churn: and they are opened in any process of their host */
 	bool lulls; /* threads, peers and links fall silent for a while */
-	bool sleepy;   /* world.sleepy */
-	bool recovers; /* what has lost its link, if it can */
-	bool rma;      /* memory is written and read too */
-	bool full;     /* devices refuse registrations for a while */
+	bool sleepy;        /* world.sleepy */
+	bool recovers;      /* what has lost its link, if it can */
+	bool rma;           /* memory is written and read too */
+	bool full;          /* devices refuse registrations for a while */
+	uint32_t max_links; /* of a process; 0 = any number */
 	int steps;
 	enum plan_end end;
 };
@@ -35,6 +36,7 @@ struct plan_sums {
 		rx_placed, completions, errors, rma_done, rma_data;
 	uint64_t breaks, kills, closes, lulls, replays, garbled, late, shared;
 	uint64_t side_links, side_losses, side_pieces, pieces_again;
+	uint64_t parked, unparked;
 };
 
 /* A plan of any kind. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 
 #define HANG_S 60u /* of one schedule, which takes milliseconds */
@@ -47,6 +48,13 @@ void seeds_each(uint64_t count, void (*run)(uint64_t seed))
 	}
 	alarm(0);
 	seeds.running = 0;
+}
+
+uint32_t seeds_max_links(uint64_t seed)
+{
+	uint64_t drawn = rvcm_hash_mix(seed ^ 0x6c696e6b73);
+
+	return drawn % 3 ? 0 : 1 + (uint32_t)(drawn >> 32) % 3;
 }
 
 int seeds_report(void **state)

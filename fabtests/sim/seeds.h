@@ -17,6 +17,9 @@ int seeds_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 /* Run once for each seed: those of the command line, or the first count. */
 void seeds_each(uint64_t count, void (*run)(uint64_t seed));
 
+/* How many links carriers may have in that schedule, apart from all else that comes of the seed. */
+uint32_t seeds_max_links(uint64_t seed);
+
 /* Tells the seed where a test that uses seeds_each failed; for cmocka_unit_test_teardown. */
 int seeds_report(void **state);
 

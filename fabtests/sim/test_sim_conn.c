@@ -455,6 +455,7 @@ static void run_any(uint64_t seed)
 		.early = seed & 1,
 		.reconnect_ns = seed % 9 ? 30 * SIM_S : 0,
 		.answers = seed / 2 & 1,
+		.max_links = seeds_max_links(seed),
 	};
 	struct conns *c;
 

@@ -207,6 +207,25 @@ static void what_a_side_link_loses_is_read_again(void **state)
 	assert_true(sums.side_losses > 0 && sums.pieces_again > 0);
 }
 
+static void run_few_links(uint64_t seed)
+{
+	run(&(struct plan) { .seed = seed,
+			     .steps = 300,
+			     .recovers = true,
+			     .max_links = 1 + (uint32_t)(seed / 2 % 7),
+			     .unkind = seed & 1,
+			     .closes = seed & 8,
+			     .sleepy = seed & 16 });
+}
+
+static void few_links_are_enough(void **state)
+{
+	(void)state;
+	sums = (struct plan_sums) { 0 };
+	seeds_each(32, run_few_links);
+	assert_true(sums.parked > 32 * 4 && sums.unparked > 32 * 4);
+}
+
 static void run_removed(uint64_t seed)
 {
 	run(&(struct plan) { .seed = seed,
@@ -264,6 +283,7 @@ int main(int argc, char **argv)
 		SEEDED(who_stays_is_not_harmed_by_names_that_move),
 		SEEDED(side_links_carry_parts),
 		SEEDED(what_a_side_link_loses_is_read_again),
+		SEEDED(few_links_are_enough),
 		SEEDED(every_operation_ends_when_no_device_is_left),
 		SEEDED(all_close_with_everything_pending),
 		SEEDED(any_schedule),

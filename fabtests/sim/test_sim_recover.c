@@ -47,6 +47,7 @@ static void run_losses(uint64_t seed)
 		.early = seed & 1,
 		.reconnect_ns = 30 * SIM_S,
 		.answers = seed & 4,
+		.max_links = seeds_max_links(seed),
 	};
 	struct conns *c;
 

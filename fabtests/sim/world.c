@@ -88,6 +88,7 @@ static struct world_engine *engine_open(struct world *w, int index)
 			.window_max = windows[seed % 5],
 			.n_links = seed / 7 % 3 ? (uint32_t)(1 + seed / 21 % 4) : 1,
 			.stripe_bytes = 50 + seed % 300,
+			.max_links = w->max_links,
 			.hold = seed % 13 < 9,
 			.connect_timeout_ns = 8 * SIM_S,
 			.reconnect_timeout_ns = w->reconnect_ns,
@@ -154,12 +155,13 @@ static void populate(struct world *w, uint64_t seed, enum world_churn churn)
 }
 
 struct world *world_open(const struct sim_conf *conf, enum world_churn churn, uint64_t reconnect_ns,
-			 bool rma)
+			 uint32_t max_links, bool rma)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint64_t seed = conf->seed;
 
 	w->reconnect_ns = reconnect_ns;
+	w->max_links = max_links;
 	w->rma = rma;
 	w->net = sim_net_open(conf);
 	w->rng = sim_net_rng(w->net);

@@ -117,6 +117,7 @@ struct world {
 	bool faulty;           /* operations may end in errors */
 	bool orderly;          /* nothing fails and nobody dies: endpoints only close */
 	uint64_t reconnect_ns; /* of carriers */
+	uint32_t max_links;    /* likewise */
 	bool rma;              /* memory is written and read too */
 	struct world_memory *memories;
 	uint64_t rma_done, rma_data;
@@ -155,9 +156,9 @@ enum world_churn {
 	WORLD_MOVES, /* the same, on one host: they can come back in another process */
 };
 
-/* reconnect_ns: of its carriers. */
+/* reconnect_ns, max_links: of its carriers. */
 struct world *world_open(const struct sim_conf *conf, enum world_churn churn, uint64_t reconnect_ns,
-			 bool rma);
+			 uint32_t max_links, bool rma);
 
 /* Endpoints that are still open are closed first. */
 void world_close(struct world *w);
