@@ -142,6 +142,118 @@ static void what_there_is_not(void **state)
 	}
 }
 
+/* -- parking --------------------------------------------------------------------------------- */
+
+static void say(struct liar *liar, enum rvcm_wire_kind kind)
+{
+	struct rvcm_wire_frame f = liar_frame(kind, 1, 0);
+
+	liar_say(liar, &f, sizeof(f));
+}
+
+static void who_agrees_waits_until_there_is_use(void **state)
+{
+	struct rvcm_carrier_stats stats;
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	begin(&victim, &liar, 0);
+	say(&liar, RVCM_WIRE_PARK);
+	assert_int_equal(liar.heard.kind, RVCM_WIRE_PARKED);
+	liar_hang_up(&liar);
+	liar.last = RVCM_DEV_EVENT_SRQ_LIMIT;
+	liar_pass(&liar, 60 * SIM_S);
+	assert_int_equal(liar.last, RVCM_DEV_EVENT_SRQ_LIMIT); /* it asks for nothing */
+	rvcm_carrier_stats(victim.carrier, &stats);
+	assert_int_equal(stats.parked, 1);
+	assert_null(rvcm_path_reserve(victim.path, 8));
+	liar_pass(&liar, 100 * SIM_MS);
+	assert_int_equal(liar.last, RVCM_DEV_EVENT_CONNECT_REQUEST);
+	assert_int_equal(rvcm_le32_get(liar.request.begun), rvcm_le32_get(liar.reply.epoch));
+	go_on(&liar, 0);
+	assert_non_null(rvcm_path_reserve(victim.path, 8));
+	rvcm_path_cancel(victim.path);
+	rvcm_carrier_stats(victim.carrier, &stats);
+	assert_int_equal(stats.unparked, 1);
+	assert_int_equal(victim.downs, 0);
+	victim_close(&victim, &liar);
+}
+
+/* What it has sent is not acknowledged; and then the end of the link is a loss. */
+static void who_is_busy_refuses(void **state)
+{
+	struct rvcm_carrier_stats stats;
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	begin(&victim, &liar, 3);
+	say(&liar, RVCM_WIRE_PARK);
+	assert_int_equal(liar.heard.kind, RVCM_WIRE_STAYS);
+	lose(&liar);
+	go_on(&liar, 3);
+	rvcm_carrier_stats(victim.carrier, &stats);
+	assert_int_equal(stats.parked, 0);
+	assert_int_equal(stats.recoveries, 1);
+	victim_close(&victim, &liar);
+}
+
+/* Taken back: likewise. */
+static void what_is_kept_is_not_closed(void **state)
+{
+	struct rvcm_carrier_stats stats;
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	begin(&victim, &liar, 0);
+	say(&liar, RVCM_WIRE_PARK);
+	say(&liar, RVCM_WIRE_KEPT);
+	lose(&liar);
+	go_on(&liar, 0);
+	rvcm_carrier_stats(victim.carrier, &stats);
+	assert_int_equal(stats.parked, 0);
+	assert_int_equal(stats.recoveries, 1);
+	victim_close(&victim, &liar);
+}
+
+static void answers_that_nobody_has_asked_for(void **state)
+{
+	static const enum rvcm_wire_kind kinds[] = { RVCM_WIRE_PARKED, RVCM_WIRE_STAYS };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct victim victim;
+		struct liar liar;
+
+		begin(&victim, &liar, 0);
+		say(&liar, kinds[i]);
+		victim_assert_ended(&victim, RVCM_STATUS_PROTOCOL, "nobody has asked");
+		liar_assert_served(&liar);
+		victim_close(&victim, &liar);
+	}
+}
+
+static void questions_without_end(void **state)
+{
+	struct rvcm_wire_frame f = liar_frame(RVCM_WIRE_PARK, 1, 0);
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	begin(&victim, &liar, 0);
+	sim_dev_pause(victim.dev); /* so that they come at once */
+	for (int i = 0; i < 4; i++)
+		liar_post(&liar, &f, sizeof(f));
+	liar_pass(&liar, SIM_MS);
+	sim_dev_resume(victim.dev);
+	liar_pass(&liar, 20 * SIM_MS);
+	victim_assert_ended(&victim, RVCM_STATUS_PROTOCOL, "before the answer");
+	liar_assert_served(&liar);
+	victim_close(&victim, &liar);
+}
+
 #define TEST(name) cmocka_unit_test(name)
 
 int main(void)
@@ -151,6 +263,11 @@ int main(void)
 		TEST(more_than_was_sent),
 		TEST(less_than_was_acknowledged),
 		TEST(what_there_is_not),
+		TEST(who_agrees_waits_until_there_is_use),
+		TEST(who_is_busy_refuses),
+		TEST(what_is_kept_is_not_closed),
+		TEST(answers_that_nobody_has_asked_for),
+		TEST(questions_without_end),
 	};
 
 	return cmocka_run_group_tests_name("sim_recover_bad", tests, NULL, NULL);

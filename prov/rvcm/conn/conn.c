@@ -210,15 +210,22 @@ void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *
 	lose(conn, &cause);
 }
 
-/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
+/* A mail that control has not read yet serves as well as a new one. */
+void rvcm_conn_wish(struct rvcm_conn *conn, enum rvcm_conn_wish wish)
+{
+	conn->wanting = true;
+	if (atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
+		return;
+	conn->wish = wish;
+	rvcm_carrier_mail_control(conn->carrier, &conn->want);
+}
+
+/* Ask control to connect. */
 void rvcm_conn_want(struct rvcm_conn *conn)
 {
 	if (rvcm_conn_is_there(conn) || conn->successor || conn->wanting || conn->slot->closing)
 		return;
-	conn->wanting = true;
-	conn->wish = RVCM_CONN_CONNECT;
-	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
-		rvcm_carrier_mail_control(conn->carrier, &conn->want);
+	rvcm_conn_wish(conn, RVCM_CONN_CONNECT);
 }
 
 /* -- mail --------------------------------------------------------------------------------- */

@@ -357,10 +357,7 @@ bool rvcm_park_serve(struct rvcm_conn *conn)
 static void ask_control(struct rvcm_conn *conn, enum rvcm_conn_wish wish)
 {
 	conn->parked = false;
-	conn->wanting = true;
-	conn->wish = wish;
-	if (!atomic_exchange_explicit(&conn->want_posted, true, memory_order_acq_rel))
-		rvcm_carrier_mail_control(conn->carrier, &conn->want);
+	rvcm_conn_wish(conn, wish);
 }
 
 void rvcm_park_wake(struct rvcm_conn *conn)

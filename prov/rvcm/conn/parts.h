@@ -178,8 +178,10 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
 void rvcm_conn_schedule(struct rvcm_conn *conn);
 /* Have its messages counted as its device's. */
 void rvcm_conn_count(struct rvcm_conn *conn);
-/* Ask control to connect. A mail that it has not read yet serves as well as a new one. */
+/* Ask control to connect. */
 void rvcm_conn_want(struct rvcm_conn *conn);
+/* The same for what is wished, whatever there is. */
+void rvcm_conn_wish(struct rvcm_conn *conn, enum rvcm_conn_wish wish);
 /*
  * End the conn, or if it is recovering that: detach when the stack is unwound, tell control. What
  * was pending is lost.

@@ -105,8 +105,10 @@ void rvcm_reopen_end(struct rvcm_contact *contact)
 
 void rvcm_reopen_wake(struct rvcm_contact *contact, struct rvcm_conn *conn)
 {
-	if (!contact->parked)
-		return; /* the peer was first, and that answers it */
+	if (!contact->parked) { /* the peer was first, and that answers it */
+		rvcm_contact_want(contact, conn);
+		return;
+	}
 	contact->parked = false;
 	contact->wanted = true;
 	contact->conn = conn;
