@@ -150,6 +150,7 @@ int rvcm_carrier_open(const struct rvcm_carrier_attr *attr, struct rvcm_carrier 
 	if (carrier->attr.stripe_bytes == 0)
 		carrier->attr.stripe_bytes = STRIPE_BYTES;
 	carrier->waits = rvcm_hold_outside(carrier);
+	carrier->due = attr->max_links != 0;
 	draw(carrier);
 	for (uint32_t i = 0; i < attr->n_devs; i++) {
 		carrier->devs[i].carrier = carrier;
@@ -288,7 +289,9 @@ static __attribute__((noinline)) int run_due(struct rvcm_carrier *carrier)
 {
 	int n;
 
-	carrier->due = false;
+	carrier->due = carrier->attr.max_links != 0; /* so that who has no limit is asked nothing */
+	if (carrier->due && !carrier->idle)
+		rvcm_park_watch(carrier);
 	n = rvcm_proof_run(carrier);
 	n += rvcm_side_run(carrier);
 	n += rvcm_path_run(carrier);
@@ -308,8 +311,6 @@ int rvcm_carrier_progress(struct rvcm_carrier *carrier)
 	if (rvcm_mailbox_pending(&carrier->to_data))
 		n += read_mail(carrier);
 	carrier->idle = n == 0;
-	if (n && carrier->attr.max_links)
-		rvcm_park_watch(carrier);
 	if (carrier->due)
 		n += run_due(carrier);
 	carrier->waits = rvcm_hold_outside(carrier);
