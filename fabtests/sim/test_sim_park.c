@@ -550,6 +550,24 @@ static void who_closes_says_so(void **state)
 	}
 }
 
+/* Nor is it worth a word that nobody is there to be told. */
+static void who_is_gone_is_not_told(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 2; how++) {
+		struct conns *c = open_parked(13);
+		uint64_t start = sim_now(c->net);
+
+		listen_for_warnings(true);
+		conns_node_kill(c, 1, how ? SIM_KILL_HOST : SIM_KILL_PROCESS);
+		conns_node_close(c, 0);
+		assert_true(sim_now(c->net) - start < 600 * SIM_MS);
+		assert_int_equal(heard.warnings, 0);
+		listen_for_warnings(false);
+		conns_close(c);
+	}
+}
+
 /* Who computes is not waited for longer than with a link; it finds out. */
 static void who_closes_does_not_wait_for_who_computes(void **state)
 {
@@ -651,6 +669,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_peer_that_restarts_may_speak_first),
 		cmocka_unit_test(nobody_is_there_any_more),
 		cmocka_unit_test(who_closes_says_so),
+		cmocka_unit_test(who_is_gone_is_not_told),
 		cmocka_unit_test(who_closes_does_not_wait_for_who_computes),
 		SEEDED(few_links_are_enough),
 	};

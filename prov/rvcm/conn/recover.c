@@ -229,10 +229,13 @@ void rvcm_recover_done(struct rvcm_conn *conn)
 
 /* -- none comes ------------------------------------------------------------------------------ */
 
+/* That nobody is there to be told that we close, after the link was parked, is no loss. */
 static void complain(const struct rvcm_conn *conn)
 {
-	rvcm_stat_inc(&conn->carrier->stats.recovery_fails);
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s", conn->cause.text);
+	bool lost = !conn->waking || !conn->slot->closing;
+
+	rvcm_stat_add(&conn->carrier->stats.recovery_fails, lost);
+	rvcm_log(lost ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL, "%s", conn->cause.text);
 }
 
 void rvcm_recover_give_up(struct rvcm_conn *conn)
@@ -241,11 +244,11 @@ void rvcm_recover_give_up(struct rvcm_conn *conn)
 
 	conn->recovering = false;
 	conn->failing = false;
-	conn->waking = false;
 	if (conn->parked)
 		rvcm_park_give_up(conn);
 	else
 		complain(conn);
+	conn->waking = false;
 	rvcm_conn_set_up(conn, false);
 	rvcm_read_abort(conn, cause.status);
 	rvcm_tx_reset(conn);
