@@ -45,9 +45,10 @@ struct contract_target {
 	/* Let so much time pass that whatever is under way arrives. */
 	void (*settle)(struct contract *c);
 	uint64_t (*now_ns)(struct contract *c);
-	bool real;       /* threads and fds work */
-	uint32_t lacks;  /* of the above */
-	const void *arg; /* the target's */
+	bool real;                               /* threads and fds work */
+	uint32_t lacks;                          /* of the above */
+	const void *arg;                         /* the target's */
+	const struct contract_target *decorates; /* contract_fault's */
 };
 
 /* What a test needs of the link's capabilities. */

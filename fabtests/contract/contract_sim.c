@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The contract on the simulator's device, in the shapes that devices come in. */
-#include "contract/contract.h"
+#include "contract/contract_fault.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/sim.h"
 
@@ -109,7 +110,13 @@ static const struct contract_target targets[] = {
 	SIM_TARGET(soft), SIM_TARGET(bare), SIM_TARGET(unkind),
 };
 
+#define N_TARGETS (sizeof(targets) / sizeof(targets[0]))
+
 int main(void)
 {
-	return contract_main("contract_sim", targets, sizeof(targets) / sizeof(targets[0]));
+	struct contract_target all[N_TARGETS + 1];
+
+	memcpy(all, targets, sizeof(targets));
+	all[N_TARGETS] = contract_fault(&targets[0], "decorated ib");
+	return contract_main("contract_sim", all, N_TARGETS + 1);
 }

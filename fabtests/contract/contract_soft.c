@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The contract on the software RNIC, over real sockets of the loopback interface. */
+#include "contract/contract_fault.h"
 #include "contract/contract_real.h"
 #include "unit/loopback.h"
 
@@ -70,17 +71,20 @@ static const struct contract_target targets[] = {
 	SOFT_TARGET(many), SOFT_TARGET(tiny), SOFT_TARGET(cut),
 };
 
+#define N_TARGETS (sizeof(targets) / sizeof(targets[0]))
+
 int main(void)
 {
 	struct rvcm_dev_attr attr;
 	size_t n = 0;
-	struct contract_target have[sizeof(targets) / sizeof(targets[0])];
+	struct contract_target have[N_TARGETS + 1];
 
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+	for (size_t i = 0; i < N_TARGETS; i++) {
 		const struct shape *shape = targets[i].arg;
 
 		if (find(shape, &attr))
 			have[n++] = targets[i];
 	}
+	have[n++] = contract_fault(&targets[N_TARGETS - 1], "decorated cut");
 	return contract_main("contract_soft", have, n);
 }
