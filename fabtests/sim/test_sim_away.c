@@ -144,6 +144,38 @@ static void who_sleeps_has_copied(void **state)
 	duo_close(&w);
 }
 
+/*
+ * It does not know of the loss when the link comes again, and does not look. Then it finds HELLO
+ * and what is behind it at once, and lets go of its old link: nothing may be behind it.
+ */
+static void nothing_is_asked_of_who_has_not_said_hello(void **state)
+{
+	struct duo w;
+	struct duo_end *sender = &w.nodes[0].ends[0], *receiver = &w.nodes[1].ends[0];
+
+	(void)state;
+	ready(&w);
+	duo_know(receiver, 0);
+	duo_send(receiver, 0, DUO_LENT, 0); /* which is to be read */
+	duo_pass(&w, SIM_S);
+	sim_net_conf(w.net)->notice_ns_max = 1000 * SIM_S;
+	sim_dev_fail_op(w.nodes[0].devs[0], 2, RVCM_STATUS_RETRY_EXCEEDED);
+	for (int k = 0; k < 2; k++) {
+		duo_receive(receiver);
+		duo_send(sender, 0, LENT, RVCM_EP_COMPLETION);
+	}
+	for (int i = 0; i < 1000; i++) { /* a tenth of a second */
+		pass_alone(&w);
+		if (i == 500)
+			duo_receive(sender);
+	}
+	duo_pass(&w, SIM_S);
+	assert_int_equal(sender->sent, 3);
+	assert_int_equal(receiver->received, 3);
+	assert_int_equal(sender->received, 1);
+	duo_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +184,7 @@ int main(void)
 		cmocka_unit_test(who_is_there_has_little_copied),
 		cmocka_unit_test(who_has_nothing_else_to_do_copies),
 		cmocka_unit_test(who_sleeps_has_copied),
+		cmocka_unit_test(nothing_is_asked_of_who_has_not_said_hello),
 	};
 
 	return cmocka_run_group_tests_name("sim_away", tests, NULL, NULL);

@@ -80,7 +80,8 @@ static bool lends(const struct rvcm_conn *conn)
 /* Has it not been asked for all that is wanted, or answered without promising more? */
 static bool is_to_be_asked(const struct rvcm_conn *conn)
 {
-	if (conn->confirm_asking || conn->park_asked) /* one question at a time */
+	/* One question at a time, and nothing but HELLO in front of the peer's. */
+	if (conn->confirm_asking || conn->park_asked || conn->recovering)
 		return false;
 	if (lends(conn))
 		return true;
