@@ -30,6 +30,7 @@ enum rvcm_buf_flag {
 	RVCM_BUF_SIGNALLED = 1u << 2, /* its post has to be */
 	RVCM_BUF_LENT = 1u << 3,      /* its tail's owner gets it back with the acknowledgement */
 	RVCM_BUF_AWAITED = 1u << 4,   /* and waits for that: it is counted in conn.awaited */
+	RVCM_BUF_WROTE = 1u << 5,     /* its tail was posted, the message that says so not yet */
 };
 
 /* Header and payload of one frame. */

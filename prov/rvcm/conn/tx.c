@@ -112,11 +112,7 @@ static int post_inline(struct rvcm_link *link, struct rvcm_buf *buf, uint32_t fl
 	return rc;
 }
 
-/*
- * The write, and behind it the message that says so: a link is ordered, so who has accepted this
- * has all of that (IBTA volume 1, 9.5; RFC 5040, 5.5). Both or neither.
- */
-static int post_written(struct rvcm_conn *conn, struct rvcm_buf *buf, uint32_t flags)
+static int write_tail(struct rvcm_conn *conn, struct rvcm_buf *buf)
 {
 	struct rvcm_link *link = conn->link;
 	struct rvcm_carrier_dev_stats *stats = &conn->carrier->devs[conn->dev].stats;
@@ -141,12 +137,26 @@ static int post_written(struct rvcm_conn *conn, struct rvcm_buf *buf, uint32_t f
 	link->posted++;
 	rvcm_stat_inc(&stats->writes);
 	rvcm_stat_add(&stats->write_bytes, tail->bytes);
-	if (buf->bytes > link->inline_bytes_max)
+	buf->flags |= RVCM_BUF_WROTE;
+	return 0;
+}
+
+/*
+ * The write, and behind it the message that says so: a link is ordered, so who has accepted this
+ * has all of that (IBTA volume 1, 9.5; RFC 5040, 5.5). A device may want a pause between the two.
+ */
+static int post_written(struct rvcm_conn *conn, struct rvcm_buf *buf, uint32_t flags)
+{
+	struct rvcm_link *link = conn->link;
+	int rc = buf->flags & RVCM_BUF_WROTE ? 0 : write_tail(conn, buf);
+
+	if (!rc && buf->bytes > link->inline_bytes_max)
 		rc = post_memory(link, buf, flags);
-	else
+	else if (!rc)
 		rc = post_inline(link, buf, flags);
 	if (rc)
-		return rc == -EAGAIN ? -EIO : rc; /* there was room */
+		return rc;
+	buf->flags &= ~(uint32_t)RVCM_BUF_WROTE;
 	if (buf->bytes <= link->inline_bytes_max)
 		lent(link, buf);
 	return 0;
@@ -352,6 +362,7 @@ static void set_flags(struct rvcm_buf *buf)
 	struct rvcm_wire_frame *frame = (void *)buf->frame;
 
 	frame->flags = buf->flags & RVCM_BUF_AWAITED ? RVCM_WIRE_AT_ONCE : 0;
+	buf->flags &= ~(uint32_t)RVCM_BUF_WROTE;
 }
 
 /* The tail's memory is wanted until the message is acknowledged. */
@@ -574,7 +585,7 @@ void rvcm_tx_keep(struct rvcm_conn *conn)
 		conn->tx_sent = sent;
 	rvcm_buf_queue_prepend(pending, &conn->replay);
 	for (struct rvcm_buf *buf = pending->first; buf; buf = buf->next)
-		set_flags(buf); /* KEEP was the old link's */
+		set_flags(buf); /* KEEP, and WROTE, were the old link's */
 }
 
 uint32_t rvcm_tx_spare(struct rvcm_conn *conn, uint32_t ack)
