@@ -284,10 +284,15 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link)
 static void greet(struct rvcm_conn *conn)
 {
 	if (rvcm_hello_send(conn)) {
-		if (!conn->failing)
-			rvcm_conn_fail(conn, RVCM_STATUS_NO_MEMORY, 0, "HELLO could not be sent");
+		conn->hello_due = !conn->failing; /* it had no room, or we no memory */
+		rvcm_conn_schedule(conn);
 		return;
 	}
+	rvcm_conn_greeted(conn);
+}
+
+void rvcm_conn_greeted(struct rvcm_conn *conn)
+{
 	if (conn->recovering)
 		return;
 	conn->lasts = rvcm_recover_agreed(conn);

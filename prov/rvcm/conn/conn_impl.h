@@ -263,7 +263,7 @@ struct rvcm_conn {
 	bool ending;     /* control has it, to be ended in order */
 	bool ack_due;    /* any frame will do */
 	bool answer_due; /* an ACK, to a HEARTBEAT */
-	bool hello_due;  /* the acceptor's, once the opener's was seen */
+	bool hello_due;  /* the acceptor's, once the opener's was seen; the opener's, again */
 	bool bye_due;
 	uint64_t bye_ordinal;         /* of the post of our BYE; 0 = none */
 	struct rvcm_conn_cause cause; /* while failing, failed or recovering */

@@ -201,6 +201,8 @@ void rvcm_conn_start(struct rvcm_conn *conn, struct rvcm_link *link);
 void rvcm_conn_free(struct rvcm_conn *conn);
 /* It goes on, but not under the name of its peer, which has closed. */
 void rvcm_conn_unname(struct rvcm_conn *conn);
+/* Our HELLO has left: the opener may go on. */
+void rvcm_conn_greeted(struct rvcm_conn *conn);
 /* From here on messages may be sent, or not. */
 void rvcm_conn_set_up(struct rvcm_conn *conn, bool up);
 /*

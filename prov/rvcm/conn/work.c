@@ -35,13 +35,15 @@ static void detach(struct rvcm_conn *conn)
 	rvcm_carrier_mail_control(conn->carrier, &link->failed);
 }
 
-/* The acceptor answers the opener's HELLO; from then on it may send. */
-static bool answer_hello(struct rvcm_conn *conn)
+/* The acceptor answers the opener's HELLO; from then on it may send. Or the opener tries again. */
+static bool say_hello(struct rvcm_conn *conn)
 {
 	if (rvcm_hello_send(conn))
 		return false;
 	conn->hello_due = false;
-	if (conn->recovering)
+	if (conn->link->opener)
+		rvcm_conn_greeted(conn);
+	else if (conn->recovering)
 		rvcm_recover_done(conn);
 	else
 		rvcm_conn_set_up(conn, true);
@@ -52,7 +54,7 @@ static bool send_owed(struct rvcm_conn *conn)
 {
 	bool words;
 
-	if (conn->hello_due && !answer_hello(conn))
+	if (conn->hello_due && !say_hello(conn))
 		return false;
 	if (conn->recovering) /* the peer is yet to say what has arrived */
 		return true;
