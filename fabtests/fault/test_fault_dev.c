@@ -240,6 +240,24 @@ static void polling_pauses(struct contract *c)
 		assert_int_equal(poll_one(c, &s, &wc), 0);
 }
 
+/* "polling until 0 reaps all of it" (dev.h), whatever the plan says. */
+static void what_is_detached_is_reaped(struct contract *c)
+{
+	struct rvcm_dev_wc wc;
+	struct scene s;
+	int n = 0;
+
+	open_scene(c, &s, "poll:every:1=pause:3;wc:every:1=delay:3");
+	contract_hold(c, s.link.cq[0], true);
+	send_all(c, &s, 3);
+	contract_take(c, &s.link, 1);
+	contract_settle(c);
+	contract_detach(c, s.link.qp[0]);
+	while (poll_one(c, &s, &wc) == 1)
+		n++;
+	assert_int_equal(n, 3);
+}
+
 /* -- calls and connecting --------------------------------------------------------------------- */
 
 static void calls_fail_once(struct contract *c)
@@ -349,6 +367,7 @@ static const struct contract_test tests[] = {
 	CONTRACT_TEST(a_message_is_an_error),
 	CONTRACT_TEST(completions_come_late),
 	CONTRACT_TEST(polling_pauses),
+	CONTRACT_TEST(what_is_detached_is_reaped),
 	CONTRACT_TEST(calls_fail_once),
 	CONTRACT_TEST_REAL(connects_fail),
 	CONTRACT_TEST(an_accept_that_fails_is_refused),

@@ -136,6 +136,7 @@ bool rvcm_fault_cq_delayed(const struct rvcm_fault_cq *cq)
 
 void rvcm_fault_cq_unhold(struct rvcm_fault_cq *cq)
 {
+	cq->reaping = true;
 	cq->hold_ns = cq->pause_ns = 0;
 	cq->hold_polls = cq->pause_polls = 0;
 }
@@ -173,7 +174,7 @@ static void cq_look_after(struct rvcm_fault_cq *cq)
 	const struct rvcm_fault_rule *rule = rvcm_fault_point_ask(cq->dev, 1u << RVCM_FAULT_POLL);
 	struct rvcm_list *pos;
 
-	if (rule) {
+	if (rule && !cq->reaping) {
 		rvcm_fault_point_note(cq->dev, rule);
 		cq->pause_ns = rule->ns ? rvcm_clock_ns() + rule->ns : 0;
 		cq->pause_polls = rule->polls;
@@ -250,6 +251,7 @@ static int cq_come_again(struct rvcm_fault_cq *cq)
 {
 	uint64_t due = cq_due(cq);
 
+	cq->reaping = false;
 	if (due != RVCM_FAULT_NEVER)
 		cq_alarm(cq, due);
 	return 0;

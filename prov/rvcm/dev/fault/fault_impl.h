@@ -55,6 +55,7 @@ struct rvcm_fault_cq {
 	struct rvcm_list held;        /* of rvcm_fault_held, to be handed out before anything new */
 	uint64_t hold_ns, hold_polls; /* until when nothing is handed out */
 	uint64_t pause_ns, pause_polls; /* or looked for */
+	bool reaping; /* one was detached: all of it comes before a poll gives 0 */
 	int epfd, timer;
 	atomic_bool alarmed; /* the timer may be set */
 };
@@ -236,7 +237,7 @@ void rvcm_fault_cq_hold_late(struct rvcm_fault_qp *qp);
 /* Hold this and what follows back, as the rule says. */
 void rvcm_fault_cq_delay(struct rvcm_fault_cq *cq, const struct rvcm_fault_rule *rule);
 bool rvcm_fault_cq_delayed(const struct rvcm_fault_cq *cq);
-/* Nothing is held back any more. */
+/* Nothing is held back, nor will be until a poll has found nothing. */
 void rvcm_fault_cq_unhold(struct rvcm_fault_cq *cq);
 /* The pool closes: what is held of its messages goes back first. */
 void rvcm_fault_cq_forget(struct rvcm_fault_dev *dev, const struct rvcm_fault_pool *pool);

@@ -37,7 +37,7 @@ static void wc_befall(struct rvcm_fault_qp *qp, struct rvcm_dev_wc *wc, enum rvc
 	const struct rvcm_fault_rule *rule =
 		rvcm_fault_point_ask(qp->dev, 1u << RVCM_FAULT_WC | 1u << point);
 
-	if (!rule)
+	if (!rule || (rule->kind == RVCM_FAULT_DELAY && qp->cq->reaping))
 		return;
 	if (rule->kind == RVCM_FAULT_ERROR) {
 		wc_spoil(qp, wc, rule);
