@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The contract on RDMA devices: the kernel's soft ones in a guest, or real ones. CONTRACT_DEVICES
- * names them ("rxe0,siw0"); each is a target, with both sides at its address.
+ * names them ("rxe0,siw0"); each is a target, with both sides at its address. With CONTRACT_FAULT
+ * they are behind dev/fault.
  */
 #include "contract/contract_fault.h"
 #include "contract/contract_real.h"
@@ -69,17 +70,17 @@ static uint32_t lacks(const struct rvcm_dev_attr *attr)
 		       : CONTRACT_COUNTS | CONTRACT_WAITS | CONTRACT_TELLS | CONTRACT_RIGHTS;
 }
 
-/* Each once more behind dev/fault. */
-static size_t decorate(struct contract_target *targets, size_t n)
+/* Each behind dev/fault. */
+static void decorate(struct contract_target *targets, size_t n)
 {
+	static struct contract_target inner[TARGETS_MAX];
 	static char names[TARGETS_MAX][80];
-	size_t all = n;
 
-	for (size_t i = 0; i < n && all < TARGETS_MAX; i++) {
+	for (size_t i = 0; i < n; i++) {
+		inner[i] = targets[i];
 		snprintf(names[i], sizeof(names[i]), "decorated %s", targets[i].name);
-		targets[all++] = contract_fault(&targets[i], names[i]);
+		targets[i] = contract_fault(&inner[i], names[i]);
 	}
-	return all;
 }
 
 /* An argument is a pattern of the tests to be run. */
@@ -116,6 +117,6 @@ int main(int argc, char **argv)
 			.arg = find(attrs, n, name),
 		};
 	if (getenv("CONTRACT_FAULT"))
-		n_targets = decorate(targets, n_targets);
+		decorate(targets, n_targets);
 	return contract_main("contract_verbs", targets, n_targets);
 }

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # guest.sh and tap.sh set them
 #
-# part_suite.sh: the suites that know nothing of the guest, on each of $devices: the contract, conformance, jobs; and some of
+# part_suite.sh: the suites that know nothing of the guest, on each of $devices: the contract, faults, conformance, jobs; and some of
 # it again with no more "${locked[@]}" memory than Debian allows.
 
 # Both sides of all of them are processes of this guest on one device.
@@ -11,6 +11,16 @@ conf_programs="conf_auto conf_av conf_cq conf_end conf_getinfo conf_many conf_ma
 
 part_contract() {
 	suite "" env CONTRACT_DEVICES="${devices// /,}" CMOCKA_MESSAGE_OUTPUT=TAP "$build/fabtests/contract/contract_verbs"
+}
+
+# The contract behind dev/fault, and engines with faults.
+part_faults() {
+	local device
+	suite "" env CONTRACT_FAULT=yes CONTRACT_DEVICES="${devices// /,}" CMOCKA_MESSAGE_OUTPUT=TAP \
+		"$build/fabtests/contract/contract_verbs"
+	for device in $devices; do
+		limit=900 suite "$device: " env FAULT_DEVICE="$device" CMOCKA_MESSAGE_OUTPUT=TAP "$build/fabtests/fault/test_fault_verbs"
+	done
 }
 
 part_conf() {
