@@ -142,6 +142,31 @@ static void what_there_is_not(void **state)
 	}
 }
 
+/* It takes each link, and ends it without a word, while something waits to be sent. */
+static void links_of_no_use_come_to_an_end(void **state)
+{
+	struct victim victim;
+	struct liar liar;
+
+	(void)state;
+	begin(&victim, &liar, 0);
+	lose(&liar);
+	assert_null(rvcm_path_reserve(victim.path, 8));
+	for (int links = 0; victim.downs == 0; links++) {
+		assert_true(links < 40);
+		liar_take(&liar);
+		liar_hang_up(&liar);
+		liar.last = RVCM_DEV_EVENT_SRQ_LIMIT;
+		for (int i = 0; liar.last != RVCM_DEV_EVENT_CONNECT_REQUEST && !victim.downs; i++) {
+			liar_pass(&liar, 100 * SIM_MS);
+			assert_true(i < 20);
+		}
+	}
+	assert_int_equal(victim.downs, 1);
+	assert_int_equal(victim.cause.status, RVCM_STATUS_CONNECTION_LOST);
+	victim_close(&victim, &liar);
+}
+
 /* -- parking --------------------------------------------------------------------------------- */
 
 static void say(struct liar *liar, enum rvcm_wire_kind kind)
@@ -263,6 +288,7 @@ int main(void)
 		TEST(more_than_was_sent),
 		TEST(less_than_was_acknowledged),
 		TEST(what_there_is_not),
+		TEST(links_of_no_use_come_to_an_end),
 		TEST(who_agrees_waits_until_there_is_use),
 		TEST(who_is_busy_refuses),
 		TEST(what_is_kept_is_not_closed),

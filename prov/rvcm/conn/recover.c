@@ -57,7 +57,7 @@ static bool may_pass(enum rvcm_status status)
 static bool is_pending(const struct rvcm_conn *conn)
 {
 	return conn->tx_acked != conn->tx_seq || !rvcm_list_empty(&conn->reads_open) ||
-	       !rvcm_list_empty(&conn->owed);
+	       !rvcm_list_empty(&conn->owed) || !rvcm_list_empty(&conn->blocked);
 }
 
 static bool has_carried(const struct rvcm_conn *conn)
