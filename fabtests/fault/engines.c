@@ -267,6 +267,7 @@ static void add_up(struct side *side, struct engines_sums *sums)
 
 	rvcm_carrier_stats(rvcm_engine_carrier(side->engine), &stats);
 	sums->recoveries += stats.recoveries;
+	sums->losses += stats.downs;
 	sums->faults[side->index] = rvcm_fault_count(side->dev);
 	sums->all_faults += sums->faults[side->index];
 }
@@ -414,8 +415,9 @@ static void talk(struct engines *e)
 	bool all = false;
 
 	while (!all) { /* a little more in each turn, so that faults find all kinds under way */
-		all = post_all(&e->sides[0], limit) & post_all(&e->sides[1], limit);
-		all &= limit == N;
+		bool first = post_all(&e->sides[0], limit), second = post_all(&e->sides[1], limit);
+
+		all = first && second && limit == N;
 		if (limit < N)
 			limit++;
 		turn(e);

@@ -26,7 +26,7 @@ struct engines_conf {
 
 struct engines_sums {
 	uint64_t faults[2]; /* of the last run */
-	uint64_t runs, all_faults, recoveries, errors;
+	uint64_t runs, all_faults, recoveries, losses, errors;
 };
 
 /* One run; fails the test, and says why, which plans, and how to run it again. */

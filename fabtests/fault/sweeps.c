@@ -7,7 +7,8 @@
  *   PROGRAM                          a share of them: n = 1, 3, 7, 15, ...
  *   FAULT_ALL=1 PROGRAM              all of them
  *   PROGRAM well|calm|recovers|fails PLAN [PLAN [LINKS]]
- *                                    the plans of both sides; what may become of it: see engines.h
+ *                                    the plans of both sides; what may become of it: see engines.h;
+ *                                    calm: nothing is recovered, for no link is lost
  *   FAULT_LOG=LEVEL PROGRAM ...      what is logged goes to stderr, up to this level (base/log.h)
  */
 #include "fault/engines.h"
@@ -264,6 +265,7 @@ static void the_plans_given(void **state)
 	printf("# %llu and %llu faults, %llu recoveries, %llu errors\n",
 	       (unsigned long long)sums.faults[0], (unsigned long long)sums.faults[1],
 	       (unsigned long long)sums.recoveries, (unsigned long long)sums.errors);
+	assert_true(!calm || sums.losses == 0);
 }
 
 int engines_main(int argc, char **argv, const char *group,
