@@ -70,14 +70,18 @@ written() {
 	wait "$server" || failed perftest ib_write_bw "$common"
 }
 
-# perftest BYTES: one turn of ib_write_bw.  Its own clock says nothing under emulation: what 100 messages more take counts.
+# perftest BYTES: one turn of ib_write_bw.  Its own clock says nothing under emulation: what 100 messages more take counts.  Short
+# ones take less than its start does, which varies: then once more.
 perftest() {
 	local few many
-	few=$(written "$1" 10) && many=$(written "$1" 110) || exit 2
-	awk -v bytes="$1" -v s="$few $many" 'BEGIN {
-		split(s, t, " "); if (t[2] <= t[1]) exit 1
-		mbps = bytes * 100 / (t[2] - t[1]) * 1e-6; printf("perftest bw %d %.3f %.3f\n", bytes, mbps, mbps) }' >>"$work/results" ||
-		failed perftest ib_write_bw "$1: 110 messages took no longer than 10"
+	for _ in 1 2 3 4 5; do
+		few=$(written "$1" 10) && many=$(written "$1" 110) || exit 2
+		awk -v bytes="$1" -v s="$few $many" 'BEGIN {
+			split(s, t, " "); if (t[2] <= t[1]) exit 1
+			mbps = bytes * 100 / (t[2] - t[1]) * 1e-6; printf("perftest bw %d %.3f %.3f\n", bytes, mbps, mbps) }' \
+			>>"$work/results" && return
+	done
+	failed perftest ib_write_bw "$1: 110 messages took no longer than 10"
 }
 
 for _ in $(seq "$rounds"); do
