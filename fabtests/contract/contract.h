@@ -279,6 +279,13 @@ void contract_take(struct contract *c, struct contract_link *link, int side);
 /* Post bytes of buf from offset on; returns post's answer. */
 int contract_post(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
 		  size_t offset, size_t bytes, struct rvcm_dev_wr wr);
+/*
+ * Post n messages like wr, numbered from 0, each all of buf, where the other side has receives for
+ * some only, which it does not replace. The connection may end at the first that finds none, and
+ * on a slow host that is before the last is posted. Returns how many were posted.
+ */
+uint32_t contract_flood(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
+			struct rvcm_dev_wr wr, uint32_t receives, uint32_t n);
 /* A signalled SEND; must succeed. */
 void contract_send(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
 		   size_t offset, size_t bytes, uint64_t wr_id);

@@ -2,6 +2,7 @@
 /* Opening and closing what tests need; links; data. */
 #include "contract/contract.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,6 +291,21 @@ int contract_post(struct contract *c, struct rvcm_dev_qp *qp, const struct contr
 	wr.sge = &sge;
 	wr.n_sge = 1;
 	return ops_of(c, qp)->post(qp, &wr);
+}
+
+uint32_t contract_flood(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
+			struct rvcm_dev_wr wr, uint32_t receives, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int rc;
+
+		wr.wr_id = i;
+		rc = contract_post(c, qp, buf, 0, buf->bytes, wr);
+		if (rc == -ENOTCONN && i > receives)
+			return i;
+		assert_int_equal(rc, 0);
+	}
+	return n;
 }
 
 void contract_send(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,

@@ -241,20 +241,21 @@ static void no_receive_for_so_long(struct contract *c, uint64_t rnr_timeout_ns)
 {
 	const struct contract_link_conf conf = { .receive = CONTRACT_POSTED,
 						 .rnr_timeout_ns = rnr_timeout_ns };
+	const struct rvcm_dev_wr wr = { .op = RVCM_DEV_OP_SEND, .flags = RVCM_DEV_WR_SIGNALED };
 	struct contract_link link;
 	struct contract_buf out, in;
+	uint32_t sent;
 
 	contract_link_up(c, &link, &conf);
 	contract_buf(c, 0, &out, 100, 0);
 	contract_buf(c, 1, &in, 100, W);
 	assert_int_equal(contract_recv(c, link.qp[1], NULL, &in, 0, 100, 9), 0);
-	for (uint32_t i = 0; i < 6; i++)
-		contract_send(c, link.qp[0], &out, 0, 100, i);
+	sent = contract_flood(c, link.qp[0], &out, wr, 1, 6);
 	for (int i = 0; i < 2; i++)
 		contract_failed(c, i, &link.ctx[i], RVCM_STATUS_OK,
 				i ? CONTRACT_COUNTS : CONTRACT_TELLS);
 	contract_detach(c, link.qp[0]);
-	contract_check_flushed(c, 0, 6, link.qp[0]->caps & RVCM_DEV_CAP_PLACED);
+	contract_check_flushed(c, 0, sent, link.qp[0]->caps & RVCM_DEV_CAP_PLACED);
 	contract_wc_ok(c, 1, 9, RVCM_DEV_OP_RECV);
 	contract_quiet(c);
 }

@@ -164,26 +164,6 @@ static void a_message_too_long_for_the_pool_ends_the_connection(struct contract 
 
 /* -- flushing --------------------------------------------------------------------------------- */
 
-/*
- * Post n messages like wr, of which there are receives for some only. A device of iWARP
- * where what finds none does not wait may end the connection meanwhile. Returns how many were
- * posted.
- */
-static uint32_t flood(struct contract *c, struct rvcm_dev_qp *qp, const struct contract_buf *buf,
-		      struct rvcm_dev_wr wr, uint32_t receives, uint32_t n)
-{
-	bool may_end = !(qp->caps & RVCM_DEV_CAP_PLACED) && !qp->dev->attr.pool_waits;
-
-	for (uint32_t i = 0; i < n; i++) {
-		int rc = contract_post(c, qp, buf, 0, 1000, numbered(wr, i));
-
-		if (rc == -ENOTCONN && i > receives && may_end)
-			return i;
-		assert_int_equal(rc, 0);
-	}
-	return n;
-}
-
 static void detach_flushes_each_wr_once(struct contract *c)
 {
 	enum {
@@ -196,7 +176,7 @@ static void detach_flushes_each_wr_once(struct contract *c)
 
 	contract_link_up(c, &link, &conf);
 	contract_buf(c, 0, &buf, 1000, 0);
-	posted = flood(c, link.qp[0], &buf, signalled, 4, N);
+	posted = contract_flood(c, link.qp[0], &buf, signalled, 4, N);
 	contract_detach(c, link.qp[0]);
 	/* The memory is ours again as soon as detach returns, the completions are there. */
 	contract_fill(buf.data, 1000, 99);
@@ -222,7 +202,7 @@ static void detach_flushes_unsignalled_wrs(struct contract *c)
 
 	contract_link_up(c, &link, &conf);
 	contract_buf(c, 0, &buf, 1000, 0);
-	posted = flood(c, link.qp[0], &buf, silent, 4, N);
+	posted = contract_flood(c, link.qp[0], &buf, silent, 4, N);
 	contract_detach(c, link.qp[0]);
 	contract_pump(c);
 	n = c->side[0].n_wcs;
