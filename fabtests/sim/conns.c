@@ -471,6 +471,17 @@ static void talk_to(struct conns *c, int at, int to)
 		read_one(c, at, to);
 }
 
+void conns_send(struct conns *c, int at, int to, uint32_t n)
+{
+	struct conns_peer *peer = &c->nodes[at].peers[to];
+	uint32_t last = peer->tx_number + n;
+
+	/* Not at each try: send_one may think better of it, or find no room. */
+	peer->tx_left += n;
+	for (int tries = 0; tries < 100 && peer->tx_number < last; tries++)
+		send_one(c, peer, to);
+}
+
 bool conns_talk(struct conns *c)
 {
 	bool left = false;

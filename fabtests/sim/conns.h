@@ -92,6 +92,10 @@ void conns_node_reopen(struct conns *c, int index);
 /* Every pair has that many messages to send, counted afresh. */
 void conns_give(struct conns *c, uint32_t messages);
 
+/* n more from one to another, at once as far as there is room for them; conns_talk sends the rest.
+ */
+void conns_send(struct conns *c, int at, int to, uint32_t n);
+
 /* Every pair moves on a little, in an order that the seed decides. False: nothing is left to send.
  */
 bool conns_talk(struct conns *c);

@@ -448,6 +448,28 @@ static void the_peer_sends_while_we_park(void **state)
 	at_every_point(send_both_ways);
 }
 
+/*
+ * Messages that the peer acknowledges of itself: a sender that computes meanwhile hears that
+ * together with the answer that they crossed, which does not cover them.
+ */
+static uint32_t crossing;
+
+static void send_and_compute(struct conns *c, int point)
+{
+	(void)point;
+	conns_send(c, 0, 1, crossing);
+	c->nodes[0].host->data_until = sim_now(c->net) + 20 * SIM_MS;
+	pass(c, 40 * SIM_MS);
+	nothing_is_lost(c);
+}
+
+static void an_answer_does_not_cover_what_crossed_it(void **state)
+{
+	(void)state;
+	for (crossing = 1; crossing <= 6; crossing++)
+		at_every_point(send_and_compute);
+}
+
 static void break_it(struct conns *c, int point)
 {
 	(void)point;
@@ -663,6 +685,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(it_may_lie_for_hours),
 		cmocka_unit_test(what_is_read_has_it_back),
 		cmocka_unit_test(the_peer_sends_while_we_park),
+		cmocka_unit_test(an_answer_does_not_cover_what_crossed_it),
 		cmocka_unit_test(the_link_breaks_on_the_way),
 		cmocka_unit_test(it_breaks_while_they_send),
 		cmocka_unit_test(a_peer_that_restarts_is_another),

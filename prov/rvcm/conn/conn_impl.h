@@ -286,11 +286,12 @@ struct rvcm_conn {
 	bool parked;
 	bool waking;
 	bool park_asked;    /* PARK is out, since park_ns */
-	bool park_answered; /* with PARKED, when park_rx was the next message expected */
+	bool park_answered; /* with PARKED, which saw and said park_rx and park_tx */
 	bool park_due;      /* the peer's, to be answered */
 	bool park_agreed;   /* the end of the link is no loss */
 	bool kept_due;      /* what the peer has agreed to is not wanted any more */
-	uint32_t park_rx;
+	uint32_t park_rx;   /* the next message expected */
+	uint32_t park_tx;   /* the last that the peer had taken */
 	uint64_t park_ns;
 	uint64_t spared_ns; /* until then it is not asked again */
 	uint64_t used;      /* the carrier's look that has last seen it in use; what it was then: */

@@ -305,6 +305,7 @@ const char *rvcm_park_heard(struct rvcm_conn *conn, enum rvcm_wire_kind kind)
 	} else if (kind == RVCM_WIRE_PARKED) {
 		conn->park_answered = true;
 		conn->park_rx = conn->rx_next;
+		conn->park_tx = conn->tx_acked;
 	} else {
 		conn->park_agreed &= kind != RVCM_WIRE_KEPT;
 	}
@@ -315,11 +316,15 @@ const char *rvcm_park_heard(struct rvcm_conn *conn, enum rvcm_wire_kind kind)
 	return NULL;
 }
 
-/* The peer has agreed. It may have changed its mind, or we ours. */
+/*
+ * The peer has agreed. It may have changed its mind, or we ours. What it had not taken by then has
+ * undone that when it came (receive_numbered), even if it is acknowledged since.
+ */
 static void take_answer(struct rvcm_conn *conn)
 {
 	conn->park_answered = false;
-	if (conn->park_rx != conn->rx_next || !excess(conn->carrier) || !is_idle(conn)) {
+	if (conn->park_rx != conn->rx_next || conn->park_tx != conn->tx_seq ||
+	    !excess(conn->carrier) || !is_quiet(conn)) {
 		conn->kept_due = true;
 		return;
 	}
