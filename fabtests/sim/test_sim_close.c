@@ -6,7 +6,10 @@
  */
 #include "unit/unit.h"
 
+#include <string.h>
+
 #include "sim/duo.h"
+#include "unit/warned.h"
 
 #define SOON_NS (DUO_LINGER_NS / 10)
 
@@ -69,14 +72,19 @@ static void both_move(void **state)
  */
 static void nothing_is_accepted(void **state)
 {
+	struct test_warned warned;
 	struct duo w;
 
 	(void)state;
 	open_acquainted(&w);
 	sim_dev_pause(w.nodes[1].devs[0]);
 	send_some(&w.nodes[0], 40);
+	test_warned_begin(&warned);
 	assert_in_range(close_end(&w.nodes[0]), DUO_LINGER_NS, DUO_LINGER_NS + SOON_NS);
+	/* There was credit for eight. */
+	assert_non_null(strstr(warned.text, ": closed; 32 injected messages for 1 peers"));
 	close_all(&w);
+	rvcm_log_set_sink(NULL);
 }
 
 /* Control has connected for an endpoint that closes before it looks; another one needs the link. */

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/copy.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -132,20 +133,20 @@ static void drop_queued(struct rvcm_peer *peer)
 	}
 }
 
-static bool any_injected(const struct rvcm_list *sends)
+static uint32_t count_injected(const struct rvcm_list *sends)
 {
 	struct rvcm_list *pos;
+	uint32_t n = 0;
 
 	rvcm_list_for_each (pos, sends)
-		if (rvcm_container_of(pos, struct rvcm_send, node)->tx.flags & RVCM_EP_INJECT)
-			return true;
-	return false;
+		n += !!(rvcm_container_of(pos, struct rvcm_send, node)->tx.flags & RVCM_EP_INJECT);
+	return n;
 }
 
-static bool has_injected(const struct rvcm_peer *peer)
+static uint32_t n_injected(const struct rvcm_peer *peer)
 {
-	return !rvcm_list_empty(&peer->queued) || any_injected(&peer->announced) ||
-	       any_injected(&peer->asked);
+	return count_injected(&peer->queued) + count_injected(&peer->announced) +
+	       count_injected(&peer->asked);
 }
 
 /* Has all that the application believes sent, or received, been passed on? */
@@ -156,7 +157,8 @@ static bool is_settled(const struct rvcm_ep *ep)
 	rvcm_list_for_each (pos, &ep->peers) {
 		struct rvcm_peer *peer = rvcm_container_of(pos, struct rvcm_peer, node);
 
-		if (!rvcm_list_empty(&peer->fins) || has_injected(peer))
+		if (!rvcm_list_empty(&peer->fins) || !rvcm_list_empty(&peer->queued) ||
+		    n_injected(peer))
 			return false;
 	}
 	return true;
@@ -201,10 +203,35 @@ void rvcm_ep_shutdown(struct rvcm_ep *ep)
 		unlisten(ep);
 }
 
+/* What the application was told is sent, and is not. */
+static void tell_lost(const struct rvcm_ep *ep)
+{
+	uint32_t messages = 0, peers = 0;
+	char name[RVCM_ADDR_STRLEN];
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &ep->peers) {
+		uint32_t n = n_injected(rvcm_container_of(pos, struct rvcm_peer, node));
+
+		messages += n;
+		peers += n != 0;
+	}
+	if (messages)
+		rvcm_warn(RVCM_LOG_EP_DATA,
+			  "%s: closed; %u injected messages for %u peers, which took nothing for "
+			  "%llu ms (FI_RVCM_LINGER), are lost",
+			  rvcm_addr_format(&ep->name, name, sizeof(name)), messages, peers,
+			  ep->engine->linger_ns / RVCM_CLOCK_NS_PER_MS);
+}
+
 bool rvcm_ep_quiet(struct rvcm_ep *ep)
 {
-	if (!ep->unlistened && (is_settled(ep) || now(ep) >= ep->linger_end))
+	if (!ep->unlistened && is_settled(ep))
 		unlisten(ep);
+	if (!ep->unlistened && now(ep) >= ep->linger_end) {
+		tell_lost(ep);
+		unlisten(ep);
+	}
 	return ep->unlistened && rvcm_carrier_quiet(ep->engine->carrier, ep->slot);
 }
 
