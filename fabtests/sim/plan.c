@@ -259,6 +259,7 @@ static void rest(struct run *r)
 	for (uint64_t i = world_below(r->w, 400); i > 0; i--) {
 		(void)receive_all(r->w);
 		world_turn(r->w);
+		end_lulls(r, sim_now(r->w->net));
 	}
 }
 
