@@ -382,19 +382,43 @@ static int open_with_rails(const char *rails)
 
 static void rails_that_are_not_there_are_refused(void **state)
 {
-	static const char *const bad[] = { "nonesuch", "127.0.0.2,another", "127.0.0.2:80", "::1" };
+	static const char *const bad[][2] = {
+		{ "nonesuch", "\"nonesuch\" is no" },
+		{ "127.0.0.2, another", "\"another\" is no" },
+		{ "127.0.0.2:80", "\"127.0.0.2:80\" is no" },
+		{ "192.0.2.199", "\"192.0.2.199\" is no" }, /* RFC 5737: nobody's */
+		{ ",,", "\"\" is no" },
+		{ "lo,", "\"\" is no" },
+	};
+	struct fi_info *hints = conf_hints();
 	char *text;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		caught_begin();
-		assert_int_equal(open_with_rails(bad[i]), -FI_EINVAL);
-		text = caught_end();
-		assert_non_null(strstr(text, "FI_RVCM_RAILS: "));
+		setenv("FI_RVCM_RAILS", bad[i][0], 1);
+		text = ask_caught(hints);
+		assert_int_equal(ask_quietly(hints), -FI_ENODATA);
+		unsetenv("FI_RVCM_RAILS");
+		assert_non_null(strstr(text, "FI_RVCM_RAILS=\""));
+		assert_non_null(strstr(text, bad[i][1]));
 		free(text);
 	}
-	assert_int_equal(open_with_rails("127.0.0.1,127.0.0.2,127.0.0.3"), 0);
+	fi_freeinfo(hints);
+	assert_int_equal(open_with_rails("127.0.0.1,127.0.0.2 , 127.0.0.3"), 0);
 	assert_int_equal(open_with_rails("lo"), 0);
+}
+
+/* There it is, but the device of the domain cannot use it. */
+static void a_rail_of_another_ip_version_is_refused(void **state)
+{
+	char *text;
+
+	(void)state;
+	caught_begin();
+	assert_int_equal(open_with_rails("::1"), -FI_EINVAL);
+	text = caught_end();
+	assert_non_null(strstr(text, "\"::1\" is no network interface with an IPv4 address"));
+	free(text);
 }
 
 /* -- statistics ---------------------------------------------------------------------------- */
@@ -494,6 +518,7 @@ int main(void)
 		cmocka_unit_test(without_a_key_there_is_one_warning),
 		cmocka_unit_test(auth_key_comes_first),
 		cmocka_unit_test(rails_that_are_not_there_are_refused),
+		cmocka_unit_test(a_rail_of_another_ip_version_is_refused),
 		cmocka_unit_test(statistics_are_written),
 		cmocka_unit_test(statistics_that_cannot_be_written_do_no_harm),
 	};

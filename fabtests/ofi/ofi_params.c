@@ -45,6 +45,16 @@ static const struct {
 	{ "FI_RVCM_MR_CACHE_MONITOR", "kernel" },
 	{ "FI_RVCM_MR_CACHE_MONITOR", "" },
 	{ "FI_RVCM_MR_CACHE_COUNT", "-1" },
+	{ "FI_RVCM_RAILS", "nonesuch0" },
+	{ "FI_RVCM_RAILS", "lo, nonesuch0" },
+	{ "FI_RVCM_RAILS", "lo nonesuch0" },
+	{ "FI_RVCM_RAILS", "192.0.2.77" },
+	{ "FI_RVCM_RAILS", "127.0.0.1:80" },
+	{ "FI_RVCM_RAILS", "," },
+	{ "FI_RVCM_RAILS", "lo,," },
+	{ "FI_RVCM_RAILS", "lo, ,127.0.0.1" },
+	{ "FI_RVCM_RAILS", " " },
+	{ "FI_RVCM_RAILS", "lo,lo,lo,lo,lo,lo,lo,lo,lo" },
 };
 
 static void malformed_values_are_named_and_refused(void **state)
@@ -78,6 +88,7 @@ static void good_values_are_taken(void **state)
 
 	(void)state;
 	setenv("FI_RVCM_TX_SIZE", "0x80", 1);
+	setenv("FI_RVCM_RAILS", "lo, 127.0.0.1 ,\tlo", 1);
 	setenv("FI_RVCM_RX_SIZE", "77", 1);
 	conf_ok(ask(hints, &info));
 	assert_int_equal(info->tx_attr->size, 128);
@@ -89,6 +100,7 @@ static void good_values_are_taken(void **state)
 	free(caught_end());
 	unsetenv("FI_RVCM_TX_SIZE");
 	unsetenv("FI_RVCM_RX_SIZE");
+	unsetenv("FI_RVCM_RAILS");
 	fi_freeinfo(hints);
 }
 

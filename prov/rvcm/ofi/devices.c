@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "conn/conn.h"
 #include "dev/soft/soft.h"
 #include "dev/verbs/verbs.h"
 #include "ofi/sockaddr.h"
@@ -269,76 +268,6 @@ const struct rvcm_device *rvcm_devices_stand_in(const struct rvcm_device *device
 		    rvcm_devices_same_ip(&devices[i].attr.addr, &device->attr.addr))
 			return &devices[i];
 	return NULL;
-}
-
-/* The address that is meant by a word of FI_RVCM_RAILS, of the same IP version as own. */
-static bool find_rail(const struct rvcm_device *devices, int n, const struct rvcm_addr *own,
-		      const char *word, struct rvcm_addr *rail)
-{
-	if (rvcm_addr_parse(word, rail) == 0)
-		return rail->family == own->family && rail->port == 0;
-	for (int i = 0; i < n; i++) {
-		*rail = devices[i].attr.addr;
-		if (strcmp(devices[i].iface, word) == 0 && rail->family == own->family &&
-		    !rvcm_addr_is_linklocal(rail))
-			return true;
-	}
-	return false;
-}
-
-static int read_rails(char *words, const struct rvcm_device *devices, int n,
-		      const struct rvcm_addr *own, struct rvcm_addr *rails, uint32_t *n_rails)
-{
-	char *rest = NULL;
-
-	for (char *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-		struct rvcm_addr rail;
-
-		if (!find_rail(devices, n, own, word, &rail)) {
-			rvcm_warn(RVCM_LOG_DOMAIN,
-				  "FI_RVCM_RAILS: %s is no interface with an address, and no "
-				  "address, of IPv%d",
-				  word, own->family == RVCM_ADDR_V4 ? 4 : 6);
-			return -EINVAL;
-		}
-		if (rvcm_devices_same_ip(&rail, own))
-			continue;
-		if (*n_rails == RVCM_CONN_RAILS_MAX) {
-			rvcm_warn(RVCM_LOG_DOMAIN, "FI_RVCM_RAILS: more than %u",
-				  RVCM_CONN_RAILS_MAX);
-			return -EINVAL;
-		}
-		rails[(*n_rails)++] = rail;
-	}
-	return 0;
-}
-
-int rvcm_devices_rails(const struct rvcm_params *params, const struct rvcm_device *device,
-		       struct rvcm_addr *rails, uint32_t *n_rails)
-{
-	struct rvcm_params all = *params;
-	struct rvcm_device *devices;
-	char *words;
-	int n, rc = -ENOMEM;
-
-	*n_rails = 0;
-	if (!params->rails)
-		return 0;
-	if (kinds[device->kind].class != &rvcm_soft_class) {
-		rvcm_warn(RVCM_LOG_DOMAIN, "FI_RVCM_RAILS is for the software RNIC, and not for %s",
-			  device->attr.name);
-		return 0;
-	}
-	all.iface = NULL;
-	all.device = NULL;
-	words = rvcm_mem_strdup(params->rails);
-	devices = rvcm_mem_calloc(RVCM_DEVICES_MAX, sizeof(*devices));
-	n = devices ? rvcm_devices_list(&all, devices, RVCM_DEVICES_MAX) : 0;
-	if (words && devices)
-		rc = read_rails(words, devices, n, &device->attr.addr, rails, n_rails);
-	rvcm_mem_free(words);
-	rvcm_mem_free(devices);
-	return rc;
 }
 
 bool rvcm_devices_reaches(const struct rvcm_device *device, const struct rvcm_addr *dest,

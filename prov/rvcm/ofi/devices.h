@@ -56,12 +56,6 @@ int rvcm_devices_open(const struct rvcm_device *device, const struct rvcm_params
 bool rvcm_devices_reaches(const struct rvcm_device *device, const struct rvcm_addr *dest,
 			  const char **why);
 
-/*
- * The addresses of FI_RVCM_RAILS, by which the further links of that device's connections go; rails
- * has room for RVCM_CONN_RAILS_MAX. -EINVAL: it says what is not there. -ENOMEM.
- */
-int rvcm_devices_rails(const struct rvcm_params *params, const struct rvcm_device *device,
-		       struct rvcm_addr *rails, uint32_t *n_rails);
 /* Is dest on the device's own network, so that no router is needed? */
 bool rvcm_devices_near(const struct rvcm_device *device, const struct rvcm_addr *dest);
 

@@ -28,6 +28,7 @@
 #include "ofi/nosys.h"
 #include "ofi/params.h"
 #include "ofi/progress.h"
+#include "ofi/rails.h"
 #include "ofi/sockaddr.h"
 #include "ofi/tclass.h"
 
@@ -336,8 +337,8 @@ static int open_engine(struct rvcm_domain *domain, const struct fi_info *info,
 		.lend_bytes_min = params->copy_size + 1,
 		.unexpected_bytes_max = params->unexpected_size,
 	};
-	int rc = rvcm_devices_rails(params, &domain->device, attr.carrier.rails,
-				    &attr.carrier.n_rails);
+	int rc =
+		rvcm_rails_list(params, &domain->device, attr.carrier.rails, &attr.carrier.n_rails);
 
 	if (rc)
 		return rc;

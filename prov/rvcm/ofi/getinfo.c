@@ -26,6 +26,7 @@
 #include "ofi/jobkey.h"
 #include "ofi/offer.h"
 #include "ofi/params.h"
+#include "ofi/rails.h"
 #include "ofi/sockaddr.h"
 
 /*
@@ -308,7 +309,8 @@ int rvcm_getinfo(uint32_t version, const char *node, const char *service, uint64
 		return introduce(info);
 	if (hints && hints->fabric_attr && !rvcm_hints_prov_name_met(hints->fabric_attr->prov_name))
 		return -FI_ENODATA;
-	if (rvcm_params_read(&params) || rvcm_jobkey_check(&params) || rvcm_devices_check(&params))
+	if (rvcm_params_read(&params) || rvcm_jobkey_check(&params) ||
+	    rvcm_devices_check(&params) || rvcm_rails_check(&params))
 		return -FI_ENODATA;
 	rc = request_init(&req, node, service, flags, hints);
 	if (rc)
