@@ -199,7 +199,7 @@ struct rvcm_carrier_stats {
 	uint64_t parked;          /* conns whose link was closed for want of use: attr.max_links */
 	uint64_t unparked;        /* and that have got one again */
 	uint64_t spared;       /* messages that the peer had, though its acknowledgement was lost */
-	uint64_t loans_copied; /* tails that were, since no acknowledgement came */
+	uint64_t loans_copied; /* tails that had left, and were not acknowledged soon */
 	uint64_t recovery_us;  /* how long the last recovery took */
 	uint64_t recovery_us_max; /* and the longest */
 	uint64_t side_links;      /* links beside a conn's first that could be used */

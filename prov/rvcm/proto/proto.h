@@ -127,7 +127,7 @@ struct rvcm_ep_stats {
 	uint64_t rx_msgs;
 	uint64_t rx_bytes;
 	uint64_t tx_eager;
-	uint64_t tx_lent;    /* of tx_eager: not copied */
+	uint64_t tx_lent;    /* of tx_eager: sent from where they lay */
 	uint64_t tx_written; /* of tx_rndv: written to the peer's memory */
 	uint64_t tx_rndv;
 	uint64_t tx_copied; /* of tx_rndv: in copies, see pieces.c */
