@@ -3,6 +3,8 @@
  */
 #include "conf/conf.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -360,6 +362,42 @@ static int bind_tx(void)
 	return fi_ep_bind(bare, &node.txcq->fid, FI_TRANSMIT);
 }
 
+/* At this name: one that another endpoint has, or that of another host. */
+static int enable_at(const void *name)
+{
+	struct fi_info *info = fi_dupinfo(node.info);
+	struct fid_ep *ep;
+	int rc;
+
+	memcpy(info->src_addr, name, info->src_addrlen);
+	conf_ok(fi_endpoint(node.domain, info, &ep, NULL));
+	conf_ok(fi_ep_bind(ep, &node.av->fid, 0));
+	conf_ok(fi_ep_bind(ep, &node.txcq->fid, FI_TRANSMIT | FI_RECV));
+	rc = fi_enable(ep);
+	conf_ok(fi_close(&ep->fid));
+	fi_freeinfo(info);
+	return rc;
+}
+
+static int enable_taken(void)
+{
+	return enable_at(node.name);
+}
+
+/* 198.51.100.0/24 and 2001:db8::/32 are for documentation: RFC 5737, RFC 3849. */
+static int enable_elsewhere(void)
+{
+	uint8_t name[sizeof(node.name)];
+	bool is_v6 = node.info->addr_format == FI_SOCKADDR_IN6;
+
+	memcpy(name, node.name, sizeof(name));
+	if (is_v6)
+		inet_pton(AF_INET6, "2001:db8::1", &((struct sockaddr_in6 *)name)->sin6_addr);
+	else
+		inet_pton(AF_INET, "198.51.100.1", &((struct sockaddr_in *)name)->sin_addr);
+	return enable_at(name);
+}
+
 static int enable_again(void)
 {
 	return fi_enable(node.ep);
@@ -419,6 +457,8 @@ static const struct {
 	{ bind_tx, -FI_EINVAL, "second completion queue" },
 	{ enable_bare, -FI_ENOCQ, "for FI_RECV" },
 	{ enable_again, -FI_EOPBADSTATE, "second time" },
+	{ enable_taken, -FI_EADDRINUSE, ": the port is taken\n" },
+	{ enable_elsewhere, -FI_EADDRNOTAVAIL, ": this host has no such address\n" },
 };
 
 static void what_is_refused_is_said_once(void **state)

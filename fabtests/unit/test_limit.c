@@ -37,6 +37,10 @@ static void others_are_in_words(void **state)
 
 	(void)state;
 	assert_non_null(strstr(rvcm_limit_text(ENFILE, text), "fs.file-max"));
+	assert_string_equal(rvcm_limit_text(EADDRINUSE, text),
+			    "no local port is free: see ip_local_port_range in ip(7) and widen it");
+	assert_string_equal(rvcm_limit_text(EADDRNOTAVAIL, text),
+			    "no local port is free: see ip_local_port_range in ip(7) and widen it");
 	assert_string_equal(rvcm_limit_text(EINVAL, text), strerrordesc_np(EINVAL));
 	assert_string_equal(rvcm_limit_text(99999, text), "unknown error");
 }

@@ -25,16 +25,16 @@ static void files_text(char *buf)
 		 (unsigned long long)limit.rlim_cur, how);
 }
 
+#define NO_PORT "no local port is free: see ip_local_port_range in ip(7) and widen it"
+
 /* For those whose limit has no number that belongs to the process. */
 static const struct {
 	int err;
 	const char *text;
 } rows[] = {
 	{ ENFILE, "one more open file, and the system has all it may have: raise fs.file-max" },
-	{ EADDRNOTAVAIL, "no local port is free, or the address is gone: see ip_local_port_range "
-			 "in ip(7) and widen it" },
-	{ EADDRINUSE, "the port is taken; or, if any would do, none is free: see "
-		      "ip_local_port_range in ip(7) and widen it" },
+	{ EADDRNOTAVAIL, NO_PORT },
+	{ EADDRINUSE, NO_PORT },
 	{ ENOSPC, "the kernel watches no more with epoll(7): a domain can have about 100 queues to "
 		  "wait on, a user fs.epoll.max_user_watches descriptors" },
 };

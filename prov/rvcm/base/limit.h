@@ -9,7 +9,8 @@
 
 /*
  * What an errno (positive) of a call that was to open one more descriptor, or take one more port,
- * means; any other errno in its usual words. buf holds RVCM_LIMIT_TEXT_MAX bytes; returns it.
+ * whichever, means; any other errno in its usual words. buf holds RVCM_LIMIT_TEXT_MAX bytes;
+ * returns it.
  */
 const char *rvcm_limit_text(int err, char *buf);
 

@@ -151,8 +151,12 @@ static int set_flags(struct rvcm_endpoint *ep)
 	return rc;
 }
 
-static const char *why_not(int err, char buf[RVCM_LIMIT_TEXT_MAX])
+static const char *why_not(const struct rvcm_endpoint *ep, int err, char buf[RVCM_LIMIT_TEXT_MAX])
 {
+	if (err == FI_EADDRINUSE && ep->name.port)
+		return "the port is taken";
+	if (err == FI_EADDRNOTAVAIL)
+		return "this host has no such address";
 	if (err == FI_ENOSPC)
 		return "its domain has as many as one can have (ep_cnt of fi_domain(3))";
 	if (err == FI_ENODEV)
@@ -210,7 +214,7 @@ static int endpoint_enable(struct rvcm_endpoint *ep)
 	rvcm_lock_release(&ep->domain->lock);
 	rvcm_log(rc ? RVCM_LOG_WARN : RVCM_LOG_INFO, RVCM_LOG_EP_CTRL, "endpoint %s: %s",
 		 rvcm_addr_format(&ep->name, text, sizeof(text)),
-		 rc ? why_not(-rc, why) : "enabled");
+		 rc ? why_not(ep, -rc, why) : "enabled");
 	if (rc)
 		return rc;
 	if (ep->caps & FI_MSG)
