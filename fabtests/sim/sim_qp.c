@@ -141,6 +141,7 @@ void sim_qp_fail(struct sim_qp *qp, enum rvcm_status status)
 	}
 	if (qp->state == RVCM_DEV_QP_RTS || qp->state == RVCM_DEV_QP_CLOSING) {
 		qp->state = RVCM_DEV_QP_ERROR;
+		qp->base.err = rvcm_status_errno(status);
 	}
 	sim_event_cancel(net, &qp->cm);
 	sim_cm_disconnected(qp, status);

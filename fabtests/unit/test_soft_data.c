@@ -4,6 +4,7 @@
 #include "unit/unit.h"
 #include "unit/soft_peer.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -517,6 +518,7 @@ static void gone(size_t bytes, bool direct, enum rvcm_status status)
 	wc = soft_peer_wc(&p);
 	assert_int_equal(wc.wr_id, 5);
 	assert_int_equal(wc.status, status == RVCM_STATUS_OK ? RVCM_STATUS_FLUSHED : status);
+	assert_int_equal(p.qp->err, status == RVCM_STATUS_OK ? 0 : ECONNRESET);
 	assert_int_equal(p.ops->qp_state(p.qp), RVCM_DEV_QP_ERROR);
 	soft_peer_pump(&p);
 	assert_int_equal(p.n_taken, p.n_wcs);

@@ -284,6 +284,7 @@ struct rvcm_dev_qp {
 	struct rvcm_dev *dev;
 	void *ctx;
 	uint32_t caps; /* of this connection, after ESTABLISHED: both sides' intersection */
+	int err;       /* data: it was lost with this errno (positive), 0 = none is known */
 };
 
 /* rdma_cm's events (rdma_cma.h), then ibv's asynchronous ones. */

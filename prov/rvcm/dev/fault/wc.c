@@ -98,6 +98,8 @@ bool rvcm_fault_wc_sift(struct rvcm_fault_cq *cq, struct rvcm_dev_wc *wc)
 	if (!(wc_is_send(wc) ? wc_sift_send(qp, wc) : wc_sift_recv(qp, wc)))
 		return false;
 	wc->qp_ctx = qp->base.ctx;
+	if (wc->status != RVCM_STATUS_OK)
+		qp->base.err = qp->inner->err;
 	if (!rvcm_fault_cq_delayed(cq) &&
 	    (qp->mode != RVCM_FAULT_MODE_BLIND || wc->status == RVCM_STATUS_OK))
 		return true;

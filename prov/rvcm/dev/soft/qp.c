@@ -311,6 +311,7 @@ void rvcm_soft_qp_over(struct rvcm_soft_qp *qp, enum rvcm_soft_fsm_event event,
 	if (qp->dead)
 		return;
 	qp->dead = true;
+	qp->base.err = err;
 	rvcm_soft_cq_quiet(qp);
 	rvcm_soft_tx_drop(qp);
 	rvcm_soft_sq_abort(qp, flush);
