@@ -129,7 +129,8 @@ static void time_is_up(void **state)
 	conf_expect_error(&p.node, &error);
 	assert_ptr_equal(error.op_context, &context);
 	host_check_text(&p.node, &error, "peer 10.77.2.1:");
-	host_check_text(&p.node, &error, "connection lost; tried for ");
+	host_check_text(&p.node, &error, ": connection lost: ");
+	host_check_text(&p.node, &error, "; tried for ");
 	host_check_text(&p.node, &error, "to connect again");
 	host_hear(&p);
 	wire_mend();

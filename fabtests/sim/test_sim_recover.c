@@ -8,10 +8,12 @@
  */
 #include "unit/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/conns.h"
 #include "sim/seeds.h"
+#include "unit/warned.h"
 
 #define LIMIT_NS (60 * SIM_S)
 
@@ -210,6 +212,84 @@ static void links_may_end_in_order_before_hello(void **state)
 		wait_for_who_computes(who, SIM_S, end_link);
 }
 
+/* -- what is said ---------------------------------------------------------------------------- */
+
+/* Both have got over the loss. */
+static bool both_said(struct conns *c, uint32_t messages)
+{
+	struct rvcm_carrier_stats stats;
+	int n = 0;
+
+	(void)messages;
+	for (int i = 0; i < c->n; i++) {
+		rvcm_carrier_stats(c->nodes[i].host->carrier, &stats);
+		n += c->conf.reconnect_ns ? stats.recoveries == 1
+					  : c->nodes[i].peers[!i].downs == 1;
+	}
+	return n == c->n;
+}
+
+/* The link of two that talk is lost: what they say of it. */
+static void say(uint64_t reconnect_ns, struct test_warned *warned)
+{
+	struct conns_conf conf = { .sim = { .seed = 1, .no_rnr = true, .live_keys = true },
+				   .n = 2,
+				   .window_max = 4,
+				   .reconnect_ns = reconnect_ns };
+	struct conns *c = conns_open(&conf);
+
+	test_warned_begin(warned);
+	conns_give(c, 20);
+	for (int turns = 60; turns > 0; turns--) {
+		conns_talk(c);
+		conns_turn(c);
+	}
+	break_link(c, 0);
+	conns_give(c, 20);
+	conns_until(c, both_said, 0, LIMIT_NS);
+	rvcm_log_set_sink(NULL);
+	conns_close(c);
+}
+
+/* By the words before the first ": " a loss and the return that follows are known for one link's.
+ */
+static void a_return_is_told_as_its_loss_is(void **state)
+{
+	struct test_warned warned;
+	uint32_t losses = 0;
+
+	(void)state;
+	say(30 * SIM_S, &warned);
+	assert_int_equal(warned.n, 4);
+	for (char *line = warned.text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		size_t who = (size_t)(strstr(line, ": ") - line);
+		char back[256];
+
+		*end = 0;
+		if (!strstr(line,
+			    ": connection lost: Connection reset by peer; connecting again (loss 1)"))
+			continue;
+		losses++;
+		assert_non_null(memmem(line, who, " by sim", 7));
+		snprintf(back, sizeof(back), "%.*s: connected again after ", (int)who, line);
+		assert_non_null(strstr(end + 1, back));
+		assert_non_null(strstr(end + 1, " ms (loss 1); "));
+	}
+	assert_int_equal(losses, 2);
+}
+
+static void a_loss_for_good_says_so(void **state)
+{
+	struct test_warned warned;
+
+	(void)state;
+	say(0, &warned);
+	assert_int_equal(warned.n, 2);
+	assert_non_null(
+		strstr(warned.text,
+		       ": connection lost: Connection reset by peer; what is under way fails\n"));
+}
+
 /* -- what ends it ---------------------------------------------------------------------------- */
 
 /* Node 0 has something under way to node 1, which is gone. */
@@ -331,6 +411,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(who_computes_is_waited_for),
 		cmocka_unit_test(while_links_flap_too),
 		cmocka_unit_test(links_may_end_in_order_before_hello),
+		cmocka_unit_test(a_return_is_told_as_its_loss_is),
+		cmocka_unit_test(a_loss_for_good_says_so),
 		cmocka_unit_test(a_dead_process_is_not_waited_for),
 		cmocka_unit_test(a_crash_in_the_middle_of_recovery),
 		cmocka_unit_test(time_is_up),

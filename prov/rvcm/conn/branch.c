@@ -68,26 +68,44 @@ static void close_link(struct rvcm_link *link)
 	rvcm_contact_tidy(contact);
 }
 
-/* What ends because the other side closes is no loss: nobody hears of that. */
-static void say(const struct rvcm_branch *branch, const char *what)
+static const char *who_of(const struct rvcm_branch *branch, char *buf)
 {
-	const struct rvcm_carrier *carrier = branch->contact->carrier;
-	uint64_t ms = (rvcm_carrier_now(carrier) - branch->lost_ns) / MS;
+	const struct rvcm_contact *contact = branch->contact;
 
-	rvcm_warn(RVCM_LOG_EP_CTRL, "link %u of several %s after %llu ms; the others go on: %s",
-		  branch->index, what, (unsigned long long)ms, branch->cause.text);
+	return rvcm_cause_who(&contact->peer, contact->carrier->devs[contact->dev].dev,
+			      branch->index, buf);
+}
+
+static unsigned long long lost_ms(const struct rvcm_branch *branch)
+{
+	return (rvcm_carrier_now(branch->contact->carrier) - branch->lost_ns) / MS;
+}
+
+/* What ends because the other side closes is no loss: nobody hears of that. */
+static void say_lost(const struct rvcm_branch *branch)
+{
+	char who[RVCM_CAUSE_WHO_MAX];
+
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s; not connected again after %llu ms, the others go on",
+		  who_of(branch, who), rvcm_cause_why(&branch->cause), lost_ms(branch));
+}
+
+static void say_back(const struct rvcm_branch *branch)
+{
+	char who[RVCM_CAUSE_WHO_MAX];
+
+	rvcm_warn(RVCM_LOG_EP_CTRL, "%s: connected again after %llu ms, and the others went on: %s",
+		  who_of(branch, who), lost_ms(branch), rvcm_cause_why(&branch->cause));
 }
 
 static void failed(struct rvcm_branch *branch, const char *why)
 {
-	struct rvcm_contact *contact = branch->contact;
-	char name[RVCM_ADDR_STRLEN];
+	char who[RVCM_CAUSE_WHO_MAX];
 
 	if (branch->lost_ns && branch->attempts == PATIENCE)
-		say(branch, "is lost, and not made again");
-	rvcm_info(RVCM_LOG_EP_CTRL, "peer %s: link %u, attempt %u: %s",
-		  rvcm_addr_format(&contact->peer, name, sizeof(name)), branch->index,
-		  branch->attempts + 1, why);
+		say_lost(branch);
+	rvcm_info(RVCM_LOG_EP_CTRL, "%s: attempt %u: %s", who_of(branch, who), branch->attempts + 1,
+		  why);
 	if (branch->link)
 		close_link(branch->link);
 	else
@@ -211,7 +229,7 @@ static void end(struct rvcm_link *link, enum rvcm_status status, int err)
 		return;
 	}
 	if (!link->down_posted)
-		rvcm_cause_set(&link->cause, &link->peer, status, err, NULL);
+		rvcm_cause_by(&link->cause, &link->peer, link->qp->dev, status, err, NULL);
 	recall(link);
 }
 
@@ -316,7 +334,7 @@ static bool is_answer(const struct rvcm_link *link, const struct rvcm_dev_event 
 static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_carrier *carrier = link->contact->carrier;
-	char name[RVCM_ADDR_STRLEN];
+	char who[RVCM_CAUSE_WHO_MAX], name[RVCM_ADDR_STRLEN];
 
 	if (link->branch) {
 		if (!is_answer(link, ev)) {
@@ -325,9 +343,9 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 		}
 		rvcm_timer_cancel(&carrier->timers, &link->branch->timer);
 		if (link->branch->lost_ns)
-			say(link->branch, "was lost, and is there again");
+			say_back(link->branch);
 		link->branch->lost_ns = 0;
-		rvcm_info(RVCM_LOG_EP_CTRL, "link %u goes by %s", link->index,
+		rvcm_info(RVCM_LOG_EP_CTRL, "%s: goes by %s", rvcm_link_who(link, who),
 			  rvcm_addr_format(link->branch->to, name, sizeof(name)));
 		link->branch->attempts /= 2;
 		memcpy(&link->reply, ev->private_data, sizeof(link->reply));

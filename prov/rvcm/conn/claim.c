@@ -212,7 +212,8 @@ void rvcm_claim_lost(struct rvcm_link *link, enum rvcm_status status, int err)
 
 	if (link->handed) {
 		if (!link->down_posted && !link->parting)
-			rvcm_cause_set(&link->cause, &contact->peer, status, err, NULL);
+			rvcm_cause_by(&link->cause, &contact->peer, link->qp->dev, status, err,
+				      NULL);
 		recall(link);
 		return;
 	}

@@ -151,6 +151,17 @@ void rvcm_conn_schedule(struct rvcm_conn *conn)
 	conn->carrier->due = true;
 }
 
+const char *rvcm_conn_who(const struct rvcm_conn *conn, char *buf)
+{
+	return rvcm_cause_who(&conn->peer, conn->carrier->devs[conn->dev].dev, 0, buf);
+}
+
+static void set_cause(const struct rvcm_conn *conn, struct rvcm_conn_cause *cause,
+		      enum rvcm_status status, int err, const char *detail)
+{
+	rvcm_cause_by(cause, &conn->peer, conn->carrier->devs[conn->dev].dev, status, err, detail);
+}
+
 static void fail(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 {
 	conn->failing = !conn->failed;
@@ -158,7 +169,7 @@ static void fail(struct rvcm_conn *conn, const struct rvcm_conn_cause *cause)
 	conn->usual = false;
 	/* It said so: what comes after is how it went, unless it broke the rules. */
 	if (conn->peer_bye && cause->status != RVCM_STATUS_PROTOCOL)
-		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+		set_cause(conn, &conn->cause, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 	else
 		conn->cause = *cause;
 	rvcm_conn_schedule(conn);
@@ -181,7 +192,7 @@ void rvcm_conn_fail(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 
 	if (!may_fail(conn) && !conn->recovering)
 		return;
-	rvcm_cause_set(&cause, &conn->peer, status, err, detail);
+	set_cause(conn, &cause, status, err, detail);
 	conn->recovering = false;
 	conn->parked &= !conn->link; /* then control knows nothing of that */
 	fail(conn, &cause);
@@ -193,7 +204,7 @@ void rvcm_conn_lose(struct rvcm_conn *conn, enum rvcm_status status, int err, co
 
 	if (!may_fail(conn))
 		return;
-	rvcm_cause_set(&cause, &conn->peer, status, err, detail);
+	set_cause(conn, &cause, status, err, detail);
 	lose(conn, &cause);
 }
 
@@ -201,6 +212,7 @@ void rvcm_conn_fail_completed(struct rvcm_conn *conn, const struct rvcm_dev_wc *
 {
 	const struct rvcm_cause_report report = { .dev = conn->carrier->devs[conn->dev].dev,
 						  .status = wc->status,
+						  .err = conn->link ? conn->link->qp->err : 0,
 						  .vendor_err = wc->vendor_err };
 	struct rvcm_conn_cause cause;
 
@@ -369,33 +381,38 @@ static void judge_end(struct rvcm_conn *conn, const struct rvcm_conn_cause *seen
 {
 	conn->cause = *seen;
 	if (conn->peer_bye)
-		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0, NULL);
+		set_cause(conn, &conn->cause, RVCM_STATUS_PEER_CLOSED, 0, NULL);
 	else if (seen->status == RVCM_STATUS_PEER_CLOSED && conn->hello_seen)
-		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_DEAD, 0, NULL);
+		set_cause(conn, &conn->cause, RVCM_STATUS_PEER_DEAD, 0, NULL);
 	else if (seen->status == RVCM_STATUS_PEER_CLOSED)
-		rvcm_cause_set(&conn->cause, &conn->peer, RVCM_STATUS_PEER_CLOSED, 0,
-			       "it had not answered yet");
+		set_cause(conn, &conn->cause, RVCM_STATUS_PEER_CLOSED, 0,
+			  "it had not answered yet");
 }
 
 /* The link is lost, not closed. */
 static void count_loss(struct rvcm_carrier_dev *dev, const struct rvcm_conn *conn)
 {
 	const struct rvcm_conn_cause *cause = &conn->cause;
+	char who[RVCM_CAUSE_WHO_MAX];
 
 	if (cause->status == RVCM_STATUS_PEER_CLOSED || cause->status == RVCM_STATUS_CLOSED)
 		return;
 	rvcm_stat_inc(&dev->stats.downs);
-	rvcm_warn(RVCM_LOG_EP_CTRL, "%s%s", cause->text,
-		  conn->recovering ? "; connecting again" : "");
+	if (conn->recovering)
+		rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s; connecting again (loss %u)",
+			  rvcm_conn_who(conn, who), rvcm_cause_why(cause), conn->losses);
+	else
+		rvcm_warn(RVCM_LOG_EP_CTRL, "%s: %s; what is under way fails",
+			  rvcm_conn_who(conn, who), rvcm_cause_why(cause));
 }
 
 static void count_parked(const struct rvcm_conn *conn)
 {
-	char name[RVCM_ADDR_STRLEN];
+	char who[RVCM_CAUSE_WHO_MAX];
 
 	rvcm_stat_inc(&conn->carrier->stats.parked);
-	rvcm_info(RVCM_LOG_EP_CTRL, "peer %s: the link is closed until there is use for it",
-		  rvcm_addr_format(&conn->peer, name, sizeof(name)));
+	rvcm_info(RVCM_LOG_EP_CTRL, "%s: the link is closed until there is use for it",
+		  rvcm_conn_who(conn, who));
 }
 
 static void let_go(struct rvcm_conn *conn, struct rvcm_link *link)

@@ -272,7 +272,8 @@ struct rvcm_conn {
 	uint64_t lost_ns;
 	uint64_t by_ns;
 	uint32_t futile;
-	bool carried; /* a read, since the last recovery; and what had been by then: */
+	uint32_t losses; /* so far, for people */
+	bool carried;    /* a read, since the last recovery; and what had been by then: */
 	uint32_t carried_tx;
 	uint32_t carried_rx;
 	uint32_t tx_sent; /* messages before it were posted on some link */

@@ -268,7 +268,7 @@ static const char *why_not_first(const struct rvcm_contact *contact)
 		return contact->carrier->attr.n_devs > 1 ? "it comes first" : "there is no other";
 	if (!contact->link->opener)
 		return "the peer connected by that";
-	return contact->cause.text[0] ? contact->cause.text : "that failed before";
+	return contact->cause.text[0] ? rvcm_cause_why(&contact->cause) : "that failed before";
 }
 
 /* Which device was chosen; that it is not the one that comes first is worth a warning. */
@@ -377,12 +377,18 @@ void rvcm_contact_feed(struct rvcm_contact *contact, enum rvcm_link_event event)
 		rvcm_contact_reject(contact, RVCM_WIRE_REASON_CLOSING);
 }
 
+/* That of the attempt, or NULL. */
+static const struct rvcm_dev *dev_of(const struct rvcm_contact *contact)
+{
+	return contact->link ? contact->carrier->devs[contact->link->dev].dev : NULL;
+}
+
 void rvcm_contact_failed(struct rvcm_contact *contact, enum rvcm_status status, int err, bool retry,
 			 const char *detail)
 {
 	bool in_time = rvcm_carrier_now(contact->carrier) < contact->deadline_ns;
 
-	rvcm_cause_set(&contact->cause, &contact->peer, status, err, detail);
+	rvcm_cause_by(&contact->cause, &contact->peer, dev_of(contact), status, err, detail);
 	rvcm_info(RVCM_LOG_EP_CTRL, "attempt %u: %s", contact->attempts, contact->cause.text);
 	rvcm_contact_feed(contact, retry && in_time && contact->wanted ? RVCM_LINK_EV_FAIL
 								       : RVCM_LINK_EV_FATAL);
@@ -456,11 +462,10 @@ void rvcm_contact_tidy(struct rvcm_contact *contact)
 static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 {
 	struct rvcm_contact *contact = rvcm_container_of(timer, struct rvcm_contact, timer);
-	const struct rvcm_link *link = contact->link;
 
 	if (contact->state == RVCM_LINK_OPENING)
-		rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CONNECT_TIMEOUT, 0,
-			       link ? contact->carrier->devs[link->dev].dev->attr.name : NULL);
+		rvcm_cause_by(&contact->cause, &contact->peer, dev_of(contact),
+			      RVCM_STATUS_CONNECT_TIMEOUT, 0, NULL);
 	else if (contact->state == RVCM_LINK_CROSSED)
 		rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CONNECT_TIMEOUT, 0,
 			       "it promised to connect, and did not");

@@ -109,11 +109,12 @@ static struct rvcm_cause_report report_of(const struct rvcm_link *link,
 /* Who listens by one device is not found by another: each side may have been told which to use. */
 static const char *unheard_detail(const struct rvcm_cause_report *report, char *buf)
 {
-	size_t n;
+	char said[RVCM_CAUSE_DETAIL_MAX / 2];
+	const char *more = rvcm_cause_detail(report, buf);
 
-	rvcm_cause_detail(report, buf);
-	n = strlen(buf);
-	snprintf(buf + n, RVCM_CAUSE_DETAIL_MAX - n, ", or only by another device than that");
+	snprintf(said, sizeof(said), "%s", more ? more : "");
+	snprintf(buf, RVCM_CAUSE_DETAIL_MAX, "at least not by that device%s%s", more ? ": " : "",
+		 said);
 	return buf;
 }
 

@@ -138,6 +138,11 @@ void rvcm_link_recall(struct rvcm_link *link)
 	rvcm_carrier_mail_data(link->contact->carrier, &link->down);
 }
 
+const char *rvcm_link_who(const struct rvcm_link *link, char *buf)
+{
+	return rvcm_cause_who(&link->peer, link->qp->dev, link->index, buf);
+}
+
 void rvcm_link_close(struct rvcm_link *link)
 {
 	struct rvcm_carrier *carrier = link->contact->carrier;

@@ -20,6 +20,24 @@ size_t rvcm_carrier_takes(const struct rvcm_carrier *carrier, const struct rvcm_
 /* Say why, for the peer of that name. detail may be NULL. */
 void rvcm_cause_set(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 		    enum rvcm_status status, int err, const char *detail);
+/* The same of a link by that device; NULL: of none. */
+void rvcm_cause_by(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
+		   const struct rvcm_dev *dev, enum rvcm_status status, int err,
+		   const char *detail);
+/* The link was lost for cause, and for ms there was no other, at last for answer: why, in all.
+ * Nobody listening is the end of a process, and has its errno. */
+void rvcm_cause_tried(struct rvcm_conn_cause *cause, const struct rvcm_conn_cause *answer,
+		      const struct rvcm_addr *peer, const struct rvcm_dev *dev, uint64_t ms);
+
+#define RVCM_CAUSE_WHO_MAX 192
+
+/* How lines about a link by dev begin, before ": "; index 0 is the first, and goes without saying.
+ * buf has RVCM_CAUSE_WHO_MAX bytes. Returns it. */
+const char *rvcm_cause_who(const struct rvcm_addr *peer, const struct rvcm_dev *dev, uint8_t index,
+			   char *buf);
+/* And how they go on: the text without who it is about. */
+const char *rvcm_cause_why(const struct rvcm_conn_cause *cause);
+
 /* What a device reported of a link: the fields of rvcm_dev_event and rvcm_dev_wc. */
 struct rvcm_cause_report {
 	const struct rvcm_dev *dev;
@@ -32,7 +50,8 @@ struct rvcm_cause_report {
 
 #define RVCM_CAUSE_DETAIL_MAX 128
 
-/* As detail: which device, and what it said; buf has RVCM_CAUSE_DETAIL_MAX bytes. Returns it. */
+/* As detail: what it said besides; buf has RVCM_CAUSE_DETAIL_MAX bytes. Returns it; NULL: nothing.
+ */
 const char *rvcm_cause_detail(const struct rvcm_cause_report *report, char *buf);
 void rvcm_cause_of_device(struct rvcm_conn_cause *cause, const struct rvcm_addr *peer,
 			  const struct rvcm_cause_report *report);
@@ -68,6 +87,8 @@ int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, uint8_t index, bo
 int rvcm_link_open_routed(struct rvcm_contact *contact, uint16_t dev, uint8_t index,
 			  struct rvcm_link **link);
 void rvcm_link_close(struct rvcm_link *link);
+/* How lines about it begin: rvcm_cause_who. */
+const char *rvcm_link_who(const struct rvcm_link *link, char *buf);
 /* The peer's handshake has told its incarnation, never 0. Once. */
 void rvcm_link_known(struct rvcm_link *link, uint32_t peer_incarnation);
 /* The data side has it, and is to let go: DOWN, once. */
@@ -178,6 +199,8 @@ void rvcm_conn_mail(struct rvcm_carrier *carrier, struct rvcm_mail *mail);
 void rvcm_conn_schedule(struct rvcm_conn *conn);
 /* Have its messages counted as its device's. */
 void rvcm_conn_count(struct rvcm_conn *conn);
+/* How lines about it begin: rvcm_cause_who. */
+const char *rvcm_conn_who(const struct rvcm_conn *conn, char *buf);
 /* Ask control to connect. */
 void rvcm_conn_want(struct rvcm_conn *conn);
 /* The same for what is wished, whatever there is. */

@@ -22,7 +22,7 @@ static void fail(struct rvcm_carrier *carrier, struct rvcm_link *link, enum rvcm
 	if (link->failing)
 		return;
 	link->failing = true;
-	rvcm_cause_set(&link->failed_cause, &link->peer, status, err, why);
+	rvcm_cause_by(&link->failed_cause, &link->peer, link->qp->dev, status, err, why);
 	rvcm_list_add_tail(&carrier->claims_failing, &link->work);
 	carrier->due = true;
 }

@@ -95,8 +95,10 @@ void rvcm_recover_judge(struct rvcm_conn *conn)
 	conn->recovering = may_recover(conn);
 	if (!conn->recovering)
 		return;
-	if (!was)
+	if (!was) {
 		conn->lost_ns = now;
+		conn->losses++;
+	}
 	conn->by_ns = now + conn->carrier->attr.reconnect_timeout_ns;
 	mark(conn);
 }
@@ -192,14 +194,18 @@ bool rvcm_recover_counts(struct rvcm_conn *conn, uint32_t ack, uint16_t window)
 	return true;
 }
 
+/* The number tells which loss it was; and no line is like an earlier one, to be left out for that.
+ */
 static void say(const struct rvcm_conn *conn, uint64_t us)
 {
-	char name[RVCM_ADDR_STRLEN];
+	char who[RVCM_CAUSE_WHO_MAX], loss[32] = "for there is use for it";
 
+	if (!conn->waking)
+		snprintf(loss, sizeof(loss), "loss %u", conn->losses);
 	rvcm_log(conn->waking ? RVCM_LOG_INFO : RVCM_LOG_WARN, RVCM_LOG_EP_CTRL,
-		 "peer %s: connected again after %llu.%03llu ms; %u messages are sent again",
-		 rvcm_addr_format(&conn->peer, name, sizeof(name)), (unsigned long long)us / 1000,
-		 (unsigned long long)us % 1000, conn->tx_sent - conn->tx_acked);
+		 "%s: connected again after %llu.%03llu ms (%s); %u messages are sent again",
+		 rvcm_conn_who(conn, who), (unsigned long long)us / 1000,
+		 (unsigned long long)us % 1000, loss, conn->tx_sent - conn->tx_acked);
 }
 
 static void count(struct rvcm_carrier_stats *stats, uint64_t us)
@@ -265,35 +271,17 @@ void rvcm_recover_give_up(struct rvcm_conn *conn)
 void rvcm_recover_outdo(struct rvcm_conn *conn, enum rvcm_status status)
 {
 	if (!conn->failing) /* else it is about to be given up, and says why */
-		rvcm_cause_set(&conn->cause, &conn->peer, status, 0, "the peer begins anew");
+		rvcm_cause_by(&conn->cause, &conn->peer, conn->carrier->devs[conn->dev].dev, status,
+			      0, "the peer begins anew");
 	rvcm_recover_give_up(conn);
-}
-
-/* What it was, for how long another was tried, and why none came. Nobody listening is the end of a
- * process, and has its errno. */
-static void explain(struct rvcm_conn *conn)
-{
-	const struct rvcm_conn_cause *answer = &conn->answer_cause;
-	uint64_t ms = (rvcm_carrier_now(conn->carrier) - conn->lost_ns) / 1000000;
-	enum rvcm_status status = answer->status;
-	int err = answer->err;
-	char detail[120];
-
-	if (status == RVCM_STATUS_REFUSED) {
-		status = RVCM_STATUS_PEER_DEAD;
-		err = 0;
-	} else if (status != RVCM_STATUS_GIVEN_UP && status != RVCM_STATUS_PEER_RESTARTED) {
-		status = RVCM_STATUS_CONNECTION_LOST;
-	}
-	snprintf(detail, sizeof(detail), "%s; tried for %llu.%03llu s to connect again: %s",
-		 rvcm_status_text(conn->cause.status), (unsigned long long)ms / 1000,
-		 (unsigned long long)ms % 1000, rvcm_status_text(answer->status));
-	rvcm_cause_set(&conn->cause, &conn->peer, status, err, detail);
 }
 
 void rvcm_recover_answered(struct rvcm_conn *conn)
 {
-	explain(conn);
+	uint64_t ms = (rvcm_carrier_now(conn->carrier) - conn->lost_ns) / 1000000;
+
+	rvcm_cause_tried(&conn->cause, &conn->answer_cause, &conn->peer,
+			 conn->carrier->devs[conn->dev].dev, ms);
 	rvcm_recover_give_up(conn);
 }
 

@@ -85,6 +85,7 @@ void rvcm_side_failed(struct rvcm_link *link, const struct rvcm_dev_wc *wc)
 {
 	const struct rvcm_cause_report report = { .dev = link->qp->dev,
 						  .status = wc->status,
+						  .err = link->qp->err,
 						  .vendor_err = wc->vendor_err };
 	struct rvcm_conn_cause cause;
 
@@ -121,8 +122,10 @@ static void leave(struct rvcm_link *link)
 /* Aloud it is said by who makes it again: branch.c. */
 static void say_lost(const struct rvcm_link *link)
 {
-	rvcm_info(RVCM_LOG_EP_CTRL, "link %u of several is lost: %s", link->index,
-		  link->failed_cause.text);
+	char who[RVCM_CAUSE_WHO_MAX];
+
+	rvcm_info(RVCM_LOG_EP_CTRL, "%s: %s; the others go on", rvcm_link_who(link, who),
+		  rvcm_cause_why(&link->failed_cause));
 }
 
 /* Not under a poll: its pieces are lost before it is no more. */
@@ -184,12 +187,11 @@ static void enter(struct rvcm_conn *conn, struct rvcm_link *link)
 /* Both have said HELLO. */
 static void begin(struct rvcm_conn *conn, struct rvcm_link *link)
 {
-	char name[RVCM_ADDR_STRLEN];
+	char who[RVCM_CAUSE_WHO_MAX];
 
 	conn->n_sides++;
 	rvcm_stat_inc(&conn->carrier->stats.side_links);
-	rvcm_info(RVCM_LOG_EP_CTRL, "peer %s: link %u is up",
-		  rvcm_addr_format(&conn->peer, name, sizeof(name)), link->index);
+	rvcm_info(RVCM_LOG_EP_CTRL, "%s: connected", rvcm_link_who(link, who));
 	rvcm_conn_schedule(conn);
 }
 
