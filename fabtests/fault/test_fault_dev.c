@@ -10,10 +10,10 @@
 
 #define BYTES 100u
 
-/* Side 0 gets its faults before anything of it is opened. */
-static void decorate(struct contract *c, const char *plan)
+/* The side gets its faults before anything of it is opened. */
+static void decorate(struct contract *c, int i, const char *plan)
 {
-	struct contract_side *side = &c->side[0];
+	struct contract_side *side = &c->side[i];
 
 	assert_int_equal(rvcm_fault_open(side->dev, plan, &side->dev), 0);
 	side->ops = side->dev->ops;
@@ -26,7 +26,7 @@ struct scene {
 
 static void open_scene(struct contract *c, struct scene *s, const char *plan)
 {
-	decorate(c, plan);
+	decorate(c, 0, plan);
 	contract_link_up(c, &s->link, NULL);
 	contract_buf(c, 0, &s->buf, BYTES, 0);
 }
@@ -56,6 +56,13 @@ static void disconnected(struct contract *c, struct scene *s, int side, enum rvc
 	assert_int_equal(ev->err, rvcm_status_errno(status));
 }
 
+/* Side 0 for that; the other hears of it. */
+static void disconnected_both(struct contract *c, struct scene *s, enum rvcm_status status)
+{
+	disconnected(c, s, 0, status);
+	disconnected(c, s, 1, RVCM_STATUS_OK);
+}
+
 static size_t ends(struct contract *c, struct scene *s, int side)
 {
 	return contract_count(c, side, &s->link.ctx[side], RVCM_DEV_EVENT_DISCONNECTED);
@@ -75,6 +82,16 @@ static void leave(struct contract *c, struct scene *s)
 	}
 }
 
+static int reg(struct contract *c, struct rvcm_dev_mr **mr)
+{
+	static uint8_t byte;
+	const struct rvcm_dev_mr_attr attr = { .addr = &byte,
+					       .length = 1,
+					       .access = RVCM_DEV_ACCESS_LOCAL_WRITE };
+
+	return c->side[0].ops->mr_reg(c->side[0].dev, &attr, mr);
+}
+
 /* -- links ------------------------------------------------------------------------------------ */
 
 static void a_broken_link_is_seen_by_both(struct contract *c)
@@ -85,8 +102,7 @@ static void a_broken_link_is_seen_by_both(struct contract *c)
 	send_all(c, &s, 3);
 	assert_int_equal(post(c, &s), -ENOTCONN);
 	assert_int_equal(c->side[0].ops->qp_state(s.link.qp[0]), RVCM_DEV_QP_ERROR);
-	disconnected(c, &s, 0, RVCM_STATUS_CONNECTION_LOST);
-	disconnected(c, &s, 1, RVCM_STATUS_OK);
+	disconnected_both(c, &s, RVCM_STATUS_CONNECTION_LOST);
 	contract_detach(c, s.link.qp[0]);
 	contract_check_flushed(c, 0, 3, false);
 	assert_int_equal(rvcm_fault_count(c->side[0].dev), 1);
@@ -163,21 +179,16 @@ static void blindness_passes(struct contract *c)
 
 static void a_removed_device_ends_everything(struct contract *c)
 {
-	struct rvcm_dev_mr_attr attr = { .access = RVCM_DEV_ACCESS_LOCAL_WRITE };
-	uint8_t byte;
 	struct rvcm_dev_mr *mr;
 	struct scene s;
 
 	open_scene(c, &s, "send:2=gone");
-	attr.addr = &byte;
-	attr.length = 1;
 	contract_send(c, s.link.qp[0], &s.buf, 0, BYTES, 0);
 	assert_int_equal(post(c, &s), -ENOTCONN);
-	assert_int_equal(c->side[0].ops->mr_reg(c->side[0].dev, &attr, &mr), -ENODEV);
+	assert_int_equal(reg(c, &mr), -ENODEV);
 	assert_int_equal(contract_event(c, 0, NULL, RVCM_DEV_EVENT_DEVICE_REMOVAL)->ev.status,
 			 RVCM_STATUS_DEVICE_REMOVED);
-	disconnected(c, &s, 0, RVCM_STATUS_DEVICE_REMOVED);
-	disconnected(c, &s, 1, RVCM_STATUS_OK);
+	disconnected_both(c, &s, RVCM_STATUS_DEVICE_REMOVED);
 	leave(c, &s);
 }
 
@@ -196,8 +207,7 @@ static void a_send_completes_with_an_error(struct contract *c)
 	assert_int_equal(wc.wr_id, 1);
 	assert_int_equal(wc.status, RVCM_STATUS_REMOTE_OP);
 	assert_int_equal(post(c, &s), -ENOTCONN);
-	disconnected(c, &s, 0, RVCM_STATUS_REMOTE_OP);
-	disconnected(c, &s, 1, RVCM_STATUS_OK);
+	disconnected_both(c, &s, RVCM_STATUS_REMOTE_OP);
 	leave(c, &s);
 }
 
@@ -215,8 +225,7 @@ static void a_message_is_an_error(struct contract *c)
 	assert_int_equal(wc.op, RVCM_DEV_OP_RECV);
 	assert_int_equal(wc.status, RVCM_STATUS_GENERAL);
 	assert_null(wc.rx);
-	disconnected(c, &s, 0, RVCM_STATUS_GENERAL);
-	disconnected(c, &s, 1, RVCM_STATUS_OK);
+	disconnected_both(c, &s, RVCM_STATUS_GENERAL);
 	leave(c, &s);
 }
 
@@ -287,19 +296,13 @@ static void what_is_detached_is_reaped(struct contract *c)
 
 static void calls_fail_once(struct contract *c)
 {
-	struct rvcm_dev_mr_attr attr = { .access = RVCM_DEV_ACCESS_LOCAL_WRITE };
-	const struct rvcm_dev_ops *ops;
-	uint8_t byte;
 	struct rvcm_dev_mr *mr;
 	struct scene s;
 
 	open_scene(c, &s, "mr_reg:2=ENOMEM;send:2=EAGAIN;post:3=EIO;send:4=ENOTCONN");
-	ops = c->side[0].ops;
-	attr.addr = &byte;
-	attr.length = 1;
-	assert_int_equal(ops->mr_reg(c->side[0].dev, &attr, &mr), -ENOMEM);
-	assert_int_equal(ops->mr_reg(c->side[0].dev, &attr, &mr), 0);
-	ops->mr_dereg(mr);
+	assert_int_equal(reg(c, &mr), -ENOMEM);
+	assert_int_equal(reg(c, &mr), 0);
+	c->side[0].ops->mr_dereg(mr);
 	assert_int_equal(post(c, &s), 0);
 	assert_int_equal(post(c, &s), -EAGAIN);
 	assert_int_equal(post(c, &s), -EIO);
@@ -324,8 +327,9 @@ static void connects_fail(struct contract *c)
 	};
 	struct contract_link link;
 
-	decorate(c, "connect:1=refuse;connect:2=stale;connect:3=timeout:1ms;"
-		    "connect:4=unreachable;connect:5=EADDRNOTAVAIL;connect:6=timeout:3600s");
+	decorate(c, 0,
+		 "connect:1=refuse;connect:2=stale;connect:3=timeout:1ms;"
+		 "connect:4=unreachable;connect:5=EADDRNOTAVAIL;connect:6=timeout:3600s");
 	for (size_t i = 0; i < 4; i++) {
 		const struct rvcm_dev_event *ev;
 
@@ -349,12 +353,8 @@ static void an_accept_that_fails_is_refused(struct contract *c)
 {
 	const struct contract_event *request;
 	struct contract_link link;
-	struct rvcm_dev *opener;
 
-	/* Side 1 accepts: so it is to be the one with faults. */
-	assert_int_equal(rvcm_fault_open(c->side[1].dev, "accept:1=ENOMEM", &opener), 0);
-	c->side[1].dev = opener;
-	c->side[1].ops = opener->ops;
+	decorate(c, 1, "accept:1=ENOMEM");
 	contract_link_open(c, &link, NULL);
 	assert_int_equal(c->side[0].ops->connect(link.qp[0], &link.addr, NULL, 0), 0);
 	request = contract_event(c, 1, link.listener_id, RVCM_DEV_EVENT_CONNECT_REQUEST);
@@ -367,7 +367,7 @@ static void events_come_late(struct contract *c)
 {
 	struct contract_link link;
 
-	decorate(c, "event:every:1=delay:1us");
+	decorate(c, 0, "event:every:1=delay:1us");
 	contract_link_up(c, &link, NULL);
 	assert_int_equal(c->side[1].ops->disconnect(link.qp[1]), 0);
 	contract_event(c, 0, &link.ctx[0], RVCM_DEV_EVENT_DISCONNECTED);

@@ -205,10 +205,22 @@ static void who_agrees_waits_until_there_is_use(void **state)
 	victim_close(&victim, &liar);
 }
 
-/* What it has sent is not acknowledged; and then the end of the link is a loss. */
-static void who_is_busy_refuses(void **state)
+/* The end of the link is a loss, and gone on from. */
+static void end_as_a_loss(struct victim *victim, struct liar *liar, uint32_t ack)
 {
 	struct rvcm_carrier_stats stats;
+
+	lose(liar);
+	go_on(liar, ack);
+	rvcm_carrier_stats(victim->carrier, &stats);
+	assert_int_equal(stats.parked, 0);
+	assert_int_equal(stats.recoveries, 1);
+	victim_close(victim, liar);
+}
+
+/* What it has sent is not acknowledged. */
+static void who_is_busy_refuses(void **state)
+{
 	struct victim victim;
 	struct liar liar;
 
@@ -216,18 +228,11 @@ static void who_is_busy_refuses(void **state)
 	begin(&victim, &liar, 3);
 	say(&liar, RVCM_WIRE_PARK);
 	assert_int_equal(liar.heard.kind, RVCM_WIRE_STAYS);
-	lose(&liar);
-	go_on(&liar, 3);
-	rvcm_carrier_stats(victim.carrier, &stats);
-	assert_int_equal(stats.parked, 0);
-	assert_int_equal(stats.recoveries, 1);
-	victim_close(&victim, &liar);
+	end_as_a_loss(&victim, &liar, 3);
 }
 
-/* Taken back: likewise. */
 static void what_is_kept_is_not_closed(void **state)
 {
-	struct rvcm_carrier_stats stats;
 	struct victim victim;
 	struct liar liar;
 
@@ -235,12 +240,7 @@ static void what_is_kept_is_not_closed(void **state)
 	begin(&victim, &liar, 0);
 	say(&liar, RVCM_WIRE_PARK);
 	say(&liar, RVCM_WIRE_KEPT);
-	lose(&liar);
-	go_on(&liar, 0);
-	rvcm_carrier_stats(victim.carrier, &stats);
-	assert_int_equal(stats.parked, 0);
-	assert_int_equal(stats.recoveries, 1);
-	victim_close(&victim, &liar);
+	end_as_a_loss(&victim, &liar, 0);
 }
 
 static void answers_that_nobody_has_asked_for(void **state)
