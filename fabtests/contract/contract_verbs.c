@@ -11,28 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "dev/verbs/verbs.h"
+#include "unit/logged.h"
 
 #define DEVICES_MAX 16
 #define TARGETS_MAX 8
-
-static bool log_enabled(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
-{
-	const enum rvcm_log_level *most = ctx;
-
-	(void)subsys;
-	return level <= *most;
-}
-
-static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
-		      const char *func, int line, const char *text)
-{
-	(void)ctx;
-	(void)level;
-	(void)subsys;
-	fprintf(stderr, "# %s:%d: %s\n", func, line, text);
-}
 
 static int open_pair(const struct contract_target *target, struct rvcm_dev *dev[2], void **ctx)
 {
@@ -87,8 +70,6 @@ static void decorate(struct contract_target *targets, size_t n)
 int main(int argc, char **argv)
 {
 	static struct rvcm_dev_attr attrs[DEVICES_MAX];
-	static enum rvcm_log_level level = RVCM_LOG_WARN;
-	static const struct rvcm_log_sink sink = { log_enabled, log_write, &level };
 	struct contract_target targets[TARGETS_MAX];
 	char *names = getenv("CONTRACT_DEVICES"), *name;
 	size_t n_targets = 0;
@@ -98,9 +79,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "CONTRACT_DEVICES=rxe0,siw0 names the devices\n");
 		return 1;
 	}
-	if (getenv("CONTRACT_LOG"))
-		level = (enum rvcm_log_level)atoi(getenv("CONTRACT_LOG"));
-	rvcm_log_set_sink(&sink);
+	test_logged_begin(RVCM_LOG_WARN);
+	test_logged_by("CONTRACT_LOG");
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	n = rvcm_verbs_class.enumerate(attrs, DEVICES_MAX);

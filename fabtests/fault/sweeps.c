@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "unit/logged.h"
 
 #define PLAN_BYTES 400
 
@@ -215,36 +215,6 @@ static void whatever_happens_at_random(void **state)
 	}
 }
 
-/* -- what it logs ---------------------------------------------------------------------------- */
-
-static bool log_enabled(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
-{
-	const enum rvcm_log_level *most = ctx;
-
-	(void)subsys;
-	return level <= *most;
-}
-
-static void log_write(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
-		      const char *func, int line, const char *text)
-{
-	(void)ctx;
-	(void)level;
-	(void)subsys;
-	fprintf(stderr, "# %s:%d: %s\n", func, line, text);
-}
-
-static void log_to_stderr(void)
-{
-	static enum rvcm_log_level level;
-	static const struct rvcm_log_sink sink = { log_enabled, log_write, &level };
-
-	if (!getenv("FAULT_LOG"))
-		return;
-	level = (enum rvcm_log_level)atoi(getenv("FAULT_LOG"));
-	rvcm_log_set_sink(&sink);
-}
-
 /* -- one ------------------------------------------------------------------------------------- */
 
 static char **words;
@@ -285,7 +255,7 @@ int engines_main(int argc, char **argv, const char *group,
 	};
 
 	dev_open = open;
-	log_to_stderr();
+	test_logged_by("FAULT_LOG");
 	words = argv + 1;
 	if (argc > 1)
 		return cmocka_run_group_tests_name(group, one, NULL, NULL);

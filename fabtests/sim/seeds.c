@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "base/log.h"
+#include "unit/logged.h"
 
 #define HANG_S 60u /* of one schedule, which takes milliseconds */
 
@@ -66,25 +66,6 @@ int seeds_report(void **state)
 	return 0;
 }
 
-static bool wanted(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys)
-{
-	(void)ctx;
-	(void)level;
-	(void)subsys;
-	return true;
-}
-
-static void print(void *ctx, enum rvcm_log_level level, enum rvcm_log_subsys subsys,
-		  const char *func, int line, const char *text)
-{
-	(void)ctx;
-	(void)level;
-	(void)subsys;
-	fprintf(stderr, "# %s:%d: %s\n", func, line, text);
-}
-
-static const struct rvcm_log_sink log_sink = { wanted, print, NULL };
-
 int seeds_main(int argc, char **argv, const char *name, const struct CMUnitTest *tests, size_t n)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -97,7 +78,7 @@ int seeds_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 		n = 1;
 	}
 	if (getenv("SEEDS_LOG"))
-		rvcm_log_set_sink(&log_sink);
+		test_logged_begin(RVCM_LOG_DEBUG);
 	signal(SIGABRT, struck);
 	signal(SIGALRM, struck);
 	return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
