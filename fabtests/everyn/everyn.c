@@ -68,17 +68,10 @@ static void sent(void *ctx, const struct rvcm_ep_tx *tx)
 	complete(ctx, &comp);
 }
 
-static uint64_t source(void *ctx, const struct rvcm_addr *name)
-{
-	(void)ctx;
-	(void)name;
-	return RVCM_EP_SOURCE_NONE;
-}
-
 static const struct rvcm_ep_sink sink = {
 	.complete = complete,
 	.sent = sent,
-	.source = source,
+	.source = sent_source,
 };
 
 /* Fail the test, and say what had failed. */

@@ -35,17 +35,10 @@ static void sent(void *ctx, const struct rvcm_ep_tx *tx)
 	complete(ctx, &comp);
 }
 
-static uint64_t source(void *ctx, const struct rvcm_addr *name)
-{
-	(void)ctx;
-	(void)name;
-	return DUO_ANY;
-}
-
 static const struct rvcm_ep_sink sink = {
 	.complete = complete,
 	.sent = sent,
-	.source = source,
+	.source = sent_source,
 };
 
 static void devs_open(struct duo_node *node)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For sinks (proto.h) that keep what went well with a send as they keep other completions. */
+/* For sinks (proto.h) that keep what went well with a send as they keep other completions, and know
+ * no address vector. */
 #ifndef FABTESTS_UNIT_SENT_H
 #define FABTESTS_UNIT_SENT_H
 
@@ -15,6 +16,13 @@ static inline struct rvcm_ep_comp sent_comp(const struct rvcm_ep_tx *tx)
 		.flags = (tx->flags & (RVCM_EP_TAGGED | RVCM_EP_CQ_DATA)) | RVCM_EP_SEND,
 		.status = RVCM_STATUS_OK,
 	};
+}
+
+static inline uint64_t sent_source(void *ctx, const struct rvcm_addr *name)
+{
+	(void)ctx;
+	(void)name;
+	return RVCM_EP_SOURCE_NONE;
 }
 
 #endif
