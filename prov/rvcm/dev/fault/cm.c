@@ -12,14 +12,12 @@ int rvcm_fault_cm_listen(struct rvcm_dev *base, struct rvcm_addr *addr, int back
 			 struct rvcm_dev_listener **out)
 {
 	struct rvcm_fault_dev *dev = rvcm_fault_dev_of(base);
-	int rc = rvcm_fault_point_call(dev, RVCM_FAULT_LISTEN);
-	struct rvcm_dev_listener *listener;
+	int rc;
+	struct rvcm_dev_listener *listener =
+		rvcm_fault_point_new(dev, RVCM_FAULT_LISTEN, sizeof(*listener), &rc);
 
-	if (rc)
-		return rc;
-	listener = rvcm_mem_zalloc(sizeof(*listener));
 	if (!listener)
-		return -ENOMEM;
+		return rc;
 	listener->dev = dev;
 	listener->ctx = ctx;
 	rc = dev->ops->listen(dev->inner, addr, backlog, listener, &listener->inner);

@@ -24,14 +24,11 @@ static struct rvcm_fault_held *held_of(struct rvcm_list *pos)
 int rvcm_fault_cq_open(struct rvcm_dev *base, uint32_t depth, struct rvcm_dev_cq **out)
 {
 	struct rvcm_fault_dev *dev = rvcm_fault_dev_of(base);
-	int rc = rvcm_fault_point_call(dev, RVCM_FAULT_CQ_OPEN);
-	struct rvcm_fault_cq *cq;
+	int rc;
+	struct rvcm_fault_cq *cq = rvcm_fault_point_new(dev, RVCM_FAULT_CQ_OPEN, sizeof(*cq), &rc);
 
-	if (rc)
-		return rc;
-	cq = rvcm_mem_zalloc(sizeof(*cq));
 	if (!cq)
-		return -ENOMEM;
+		return rc;
 	cq->base.dev = base;
 	cq->dev = dev;
 	atomic_init(&cq->alarmed, false);

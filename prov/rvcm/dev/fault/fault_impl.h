@@ -165,6 +165,10 @@ const struct rvcm_fault_rule *rvcm_fault_point_ask(struct rvcm_fault_dev *dev, u
 /* The same for a call that may fail: 0, or its negative errno. */
 int rvcm_fault_point_call(struct rvcm_fault_dev *dev, enum rvcm_fault_point point);
 
+/* The same for one that opens something: memory for that, zeroed, or NULL and why in *rc. */
+void *rvcm_fault_point_new(struct rvcm_fault_dev *dev, enum rvcm_fault_point point, size_t size,
+			   int *rc);
+
 bool rvcm_fault_point_gone(struct rvcm_fault_dev *dev);
 
 /* A fault took place. */

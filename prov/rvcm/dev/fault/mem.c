@@ -9,14 +9,11 @@ int rvcm_fault_mem_reg(struct rvcm_dev *base, const struct rvcm_dev_mr_attr *att
 		       struct rvcm_dev_mr **out)
 {
 	struct rvcm_fault_dev *dev = rvcm_fault_dev_of(base);
-	int rc = rvcm_fault_point_call(dev, RVCM_FAULT_MR_REG);
-	struct rvcm_fault_mr *mr;
+	int rc;
+	struct rvcm_fault_mr *mr = rvcm_fault_point_new(dev, RVCM_FAULT_MR_REG, sizeof(*mr), &rc);
 
-	if (rc)
-		return rc;
-	mr = rvcm_mem_alloc(sizeof(*mr));
 	if (!mr)
-		return -ENOMEM;
+		return rc;
 	rc = dev->ops->mr_reg(dev->inner, attr, &mr->inner);
 	if (rc) {
 		rvcm_mem_free(mr);
@@ -52,14 +49,12 @@ int rvcm_fault_mem_pool_open(struct rvcm_dev *base, const struct rvcm_dev_pool_a
 			     struct rvcm_dev_pool **out)
 {
 	struct rvcm_fault_dev *dev = rvcm_fault_dev_of(base);
-	int rc = rvcm_fault_point_call(dev, RVCM_FAULT_POOL_OPEN);
-	struct rvcm_fault_pool *pool;
+	int rc;
+	struct rvcm_fault_pool *pool =
+		rvcm_fault_point_new(dev, RVCM_FAULT_POOL_OPEN, sizeof(*pool), &rc);
 
-	if (rc)
-		return rc;
-	pool = rvcm_mem_alloc(sizeof(*pool));
 	if (!pool)
-		return -ENOMEM;
+		return rc;
 	rc = dev->ops->pool_open(dev->inner, attr, &pool->inner);
 	if (rc) {
 		rvcm_mem_free(pool);
@@ -98,14 +93,12 @@ int rvcm_fault_mem_srq_open(struct rvcm_dev *base, uint32_t depth, uint32_t sge_
 			    struct rvcm_dev_srq **out)
 {
 	struct rvcm_fault_dev *dev = rvcm_fault_dev_of(base);
-	int rc = rvcm_fault_point_call(dev, RVCM_FAULT_SRQ_OPEN);
-	struct rvcm_fault_srq *srq;
+	int rc;
+	struct rvcm_fault_srq *srq =
+		rvcm_fault_point_new(dev, RVCM_FAULT_SRQ_OPEN, sizeof(*srq), &rc);
 
-	if (rc)
-		return rc;
-	srq = rvcm_mem_alloc(sizeof(*srq));
 	if (!srq)
-		return -ENOMEM;
+		return rc;
 	rc = dev->ops->srq_open(dev->inner, depth, sge_max, &srq->inner);
 	if (rc) {
 		rvcm_mem_free(srq);

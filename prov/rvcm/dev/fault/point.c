@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "dev/fault/fault_impl.h"
 
 static void point_gone(struct rvcm_fault_dev *dev)
@@ -69,4 +70,18 @@ int rvcm_fault_point_call(struct rvcm_fault_dev *dev, enum rvcm_fault_point poin
 		return 0;
 	rvcm_fault_point_note(dev, rule);
 	return -rule->err;
+}
+
+void *rvcm_fault_point_new(struct rvcm_fault_dev *dev, enum rvcm_fault_point point, size_t size,
+			   int *rc)
+{
+	void *new;
+
+	*rc = rvcm_fault_point_call(dev, point);
+	if (*rc)
+		return NULL;
+	new = rvcm_mem_zalloc(size);
+	if (!new)
+		*rc = -ENOMEM;
+	return new;
 }
