@@ -29,14 +29,19 @@ static uint32_t seed_of(int i)
 	return 1 + (uint32_t)i % AT_ONCE;
 }
 
-static void role_sink(struct conf_node *node, fi_addr_t peer, int to, int from)
+/* At a quarter of the messages something happens, if wire_goes is there. */
+static void happen(int i, void (*wire_goes)(void))
+{
+	if (wire_goes && i == MESSAGES / 4)
+		wire_goes();
+}
+
+static void take(struct conf_node *node, fi_addr_t peer, void (*wire_goes)(void))
 {
 	struct fi_context2 contexts[AT_ONCE];
 	uint8_t *in[AT_ONCE];
 	int n = messages();
 
-	(void)to;
-	(void)from;
 	conf_exchange(node, peer, 0, 1);
 	for (int i = 0; i < AT_ONCE; i++)
 		in[i] = calloc(1, BYTES);
@@ -44,6 +49,7 @@ static void role_sink(struct conf_node *node, fi_addr_t peer, int to, int from)
 		for (int j = 0; j < AT_ONCE; j++)
 			CONF_TRY(node, fi_trecv(node->ep, in[j], BYTES, NULL, peer, TAG, 0,
 						&contexts[j]));
+		happen(i, wire_goes);
 		conf_wait_for(node, AT_ONCE);
 		for (int j = 0; j < AT_ONCE && i < MESSAGES; j++) {
 			conf_check(in[j], BYTES, seed_of(j));
@@ -55,8 +61,6 @@ static void role_sink(struct conf_node *node, fi_addr_t peer, int to, int from)
 		free(in[i]);
 }
 
-static const struct conf_role roles[] = { { "sink", role_sink } };
-
 static double now_s(void)
 {
 	struct timespec now;
@@ -65,17 +69,14 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* At the message of that number the command is run, if there is one. */
-static void move(int when, const char *command)
+static void give(struct conf_node *node, fi_addr_t peer, void (*wire_goes)(void))
 {
 	struct fi_context2 contexts[AT_ONCE];
 	uint8_t *out[AT_ONCE];
 	int n = messages();
-	struct host_pair p;
 	double began;
 
-	host_pair_open(&p, 2, "sink", &plain);
-	conf_exchange(&p.node, p.peer, 0, 1);
+	conf_exchange(node, peer, 0, 1);
 	for (int i = 0; i < AT_ONCE; i++) {
 		out[i] = malloc(BYTES);
 		conf_fill(out[i], BYTES, seed_of(i));
@@ -83,38 +84,135 @@ static void move(int when, const char *command)
 	began = now_s();
 	for (int i = 0; i < n; i += AT_ONCE) {
 		for (int j = 0; j < AT_ONCE; j++)
-			CONF_TRY(&p.node, fi_tsend(p.node.ep, out[j], BYTES, NULL, p.peer, TAG,
-						   &contexts[j]));
-		if (command && i == when)
-			host_shell("%s", command);
-		conf_wait_for(&p.node, AT_ONCE);
+			CONF_TRY(node,
+				 fi_tsend(node->ep, out[j], BYTES, NULL, peer, TAG, &contexts[j]));
+		happen(i, wire_goes);
+		conf_wait_for(node, AT_ONCE);
 	}
 	printf("# rate %.0f MB/s\n", (double)n * BYTES / 1e6 / (now_s() - began));
-	conf_exchange(&p.node, p.peer, 1, 2);
-	host_pair_close(&p, 0);
+	conf_exchange(node, peer, 1, 2);
 	for (int i = 0; i < AT_ONCE; i++)
 		free(out[i]);
+}
+
+static void role_sink(struct conf_node *node, fi_addr_t peer, int to, int from)
+{
+	(void)to;
+	(void)from;
+	take(node, peer, NULL);
+}
+
+static void role_source(struct conf_node *node, fi_addr_t peer, int to, int from)
+{
+	(void)to;
+	(void)from;
+	give(node, peer, NULL);
+}
+
+static const struct conf_role roles[] = { { "sink", role_sink }, { "source", role_source } };
+
+static void move(void (*wire_goes)(void))
+{
+	struct host_pair p;
+
+	host_pair_open(&p, 2, "sink", &plain);
+	give(&p.node, p.peer, wire_goes);
+	host_pair_close(&p, 0);
+}
+
+static void fetch(void (*wire_goes)(void))
+{
+	struct host_pair p;
+
+	host_pair_open(&p, 2, "source", &plain);
+	take(&p.node, p.peer, wire_goes);
+	host_pair_close(&p, 0);
 }
 
 static void long_messages_arrive(void **state)
 {
 	(void)state;
-	move(0, NULL);
+	move(NULL);
 }
 
-/* For good: the rest goes by the other. */
+/* -- one of them is cut for good: the rest goes by the other -------------------------------- */
+
+static void second_down(void)
+{
+	host_shell("ip -n @-1 link set eth1 down");
+}
+
+static void first_down_here(void)
+{
+	host_shell("ip -n @-1 link set eth0 down");
+}
+
+static void first_down_there(void)
+{
+	host_shell("ip -n @-2 link set eth0 down");
+}
+
+/* Between them: neither host is told. */
+static void first_cut(void)
+{
+	host_shell("ip -n @-r link set to1 down");
+}
+
+static int mend(void **state)
+{
+	(void)state;
+	host_shell("ip -n @-1 link set eth1 up; ip -n @-r link set to1 up; "
+		   "for i in 1 2; do ip -n @-$i link set eth0 up && "
+		   "ip -n @-$i route replace default via 10.77.$i.254; done");
+	return 0;
+}
+
 static void a_rail_goes_down(void **state)
 {
 	(void)state;
-	move(MESSAGES / 4, "ip -n @-1 link set eth1 down");
-	host_shell("ip -n @-1 link set eth1 up");
+	move(second_down);
+}
+
+static void the_first_goes_down(void **state)
+{
+	(void)state;
+	move(first_down_here);
+}
+
+static void the_first_goes_down_there(void **state)
+{
+	(void)state;
+	move(first_down_there);
+}
+
+static void the_first_is_cut(void **state)
+{
+	(void)state;
+	move(first_cut);
+}
+
+static void the_first_goes_down_of_who_receives(void **state)
+{
+	(void)state;
+	fetch(first_down_here);
+}
+
+static void the_first_is_cut_of_who_receives(void **state)
+{
+	(void)state;
+	fetch(first_cut);
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_messages_arrive),
-		cmocka_unit_test(a_rail_goes_down),
+		cmocka_unit_test_teardown(a_rail_goes_down, mend),
+		cmocka_unit_test_teardown(the_first_goes_down, mend),
+		cmocka_unit_test_teardown(the_first_goes_down_there, mend),
+		cmocka_unit_test_teardown(the_first_is_cut, mend),
+		cmocka_unit_test_teardown(the_first_goes_down_of_who_receives, mend),
+		cmocka_unit_test_teardown(the_first_is_cut_of_who_receives, mend),
 	};
 
 	setenv("FI_RVCM_IFACE", "eth0", 1);

@@ -237,6 +237,7 @@ static void node_open(struct conns *c, int index)
 		.reconnect_timeout_ns = c->conf.reconnect_ns,
 		.n_links = c->conf.n_links,
 		.stripe_bytes = c->conf.n_links ? 1000 : 0,
+		.n_rails = c->conf.railed >> index & 1,
 		.max_links = index && c->conf.first_only ? 0 : c->conf.max_links,
 		.linger_ns = SIM_S,
 		.rnr_timeout_ns = SIM_S,
@@ -250,6 +251,7 @@ static void node_open(struct conns *c, int index)
 	host->conns = c;
 	host->index = index;
 	host->dev = dev_open(c, &node->name);
+	attr.rails[0] = host->dev->attr.addr; /* and another port */
 	assert_int_equal(rvcm_carrier_open(&attr, &host->carrier), 0);
 	assert_int_equal(rvcm_carrier_listen(host->carrier, 0, &node->name), 0);
 	host_register(host);

@@ -65,6 +65,7 @@ struct conns_conf {
 	uint32_t max_links;    /* of a carrier; 0 = any number */
 	bool first_only;       /* of the first node's, that is */
 	uint32_t n_links;      /* of a conn */
+	uint32_t railed;       /* these nodes, by bits, have one rail */
 	bool answers;          /* some messages are sent from on_recv */
 };
 

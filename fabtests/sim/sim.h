@@ -196,6 +196,10 @@ bool sim_dev_fired(const struct rvcm_dev *dev);
 /* The next n connects that arrive at dev (or leave for its address) fail like this. */
 void sim_dev_refuse(struct rvcm_dev *dev, enum sim_refuse how, uint32_t n);
 
+/* From now on connects to that port of dev get lost, all of them that were told so; or none. */
+void sim_dev_cut(struct rvcm_dev *dev, uint16_t port);
+void sim_dev_mend(struct rvcm_dev *dev);
+
 /* vendor_err of what fails so: every cause has a code of the device's own, a flush has none. */
 static inline uint32_t sim_vendor(enum rvcm_status status)
 {

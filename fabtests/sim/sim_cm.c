@@ -142,11 +142,21 @@ static void next_stage(struct sim_net *net, struct sim_event *event)
 		send_request(qp);
 }
 
+static bool is_cut(const struct sim_dev *target, uint16_t port)
+{
+	for (uint32_t i = 0; i < target->n_cut; i++)
+		if (target->cut[i] == port)
+			return true;
+	return false;
+}
+
 static enum sim_refuse draw_refusal(struct sim_dev *dev, const struct rvcm_addr *peer)
 {
 	struct sim_net *net = dev->net;
 	struct sim_dev *target = sim_dev_find(net, dev->fabric, peer);
 
+	if (target && is_cut(target, peer->port))
+		return SIM_REFUSE_LOST;
 	if (target && target->n_refuse) {
 		target->n_refuse--;
 		return target->refuse;

@@ -2,12 +2,28 @@
 /* Faults on demand. */
 #include "sim/sim_impl.h"
 
+#include <stdlib.h>
+
 void sim_dev_refuse(struct rvcm_dev *base, enum sim_refuse how, uint32_t n)
 {
 	struct sim_dev *dev = sim_dev_of(base);
 
 	dev->refuse = how;
 	dev->n_refuse = n;
+}
+
+void sim_dev_cut(struct rvcm_dev *base, uint16_t port)
+{
+	struct sim_dev *dev = sim_dev_of(base);
+
+	if (dev->n_cut == SIM_CUTS_MAX)
+		abort();
+	dev->cut[dev->n_cut++] = port;
+}
+
+void sim_dev_mend(struct rvcm_dev *base)
+{
+	sim_dev_of(base)->n_cut = 0;
 }
 
 void sim_dev_fail_op(struct rvcm_dev *base, uint32_t n, enum rvcm_status status)

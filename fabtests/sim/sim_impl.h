@@ -278,6 +278,8 @@ struct sim_cm {
 	uint64_t due; /* not to be polled before */
 };
 
+#define SIM_CUTS_MAX 4u
+
 struct sim_dev {
 	struct rvcm_dev base;
 	struct sim_net *net;
@@ -304,6 +306,8 @@ struct sim_dev {
 	struct sim_event **parked_tail;
 	enum sim_refuse refuse;
 	uint32_t n_refuse;
+	uint16_t cut[SIM_CUTS_MAX]; /* ports */
+	uint32_t n_cut;
 	uint32_t fail_op; /* counts down */
 	enum rvcm_status fail_op_status;
 	uint32_t fail_call; /* counts down */

@@ -132,16 +132,13 @@ static int request(struct rvcm_branch *branch)
 	return dev->ops->connect(link->qp, branch->to, &link->request, sizeof(link->request));
 }
 
-/*
- * The ways to the peer take turns, its name's first, for link 0 goes by that; and so does who does
- * not get there.
- */
+/* The ways to the peer take turns, behind that of link 0; and so does who does not get there. */
 static const struct rvcm_addr *way(const struct rvcm_branch *branch)
 {
 	const struct rvcm_contact *contact = branch->contact;
-	uint32_t n = (branch->index + branch->attempts / TRIES_OF_WAY) % (contact->n_rails + 1);
+	uint32_t n = contact->way + branch->index + branch->attempts / TRIES_OF_WAY;
 
-	return n ? &contact->rails[n - 1] : &contact->peer;
+	return rvcm_rail_addr(contact, n % (contact->n_rails + 1));
 }
 
 static void open_link(struct rvcm_branch *branch)

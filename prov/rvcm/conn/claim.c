@@ -143,6 +143,7 @@ static void enter(struct rvcm_contact *contact, struct rvcm_link *link)
 	link->claim = true;
 	link->request = contact->req_wire;
 	link->request_epoch = contact->req_shake.epoch;
+	link->way = rvcm_rail_from(contact, &contact->req_from);
 	/* Begun is an epoch of that incarnation's: each begins at 1. */
 	link->unheard = contact->peer_incarnation != contact->req_shake.incarnation ||
 			contact->begun != contact->req_shake.begun;

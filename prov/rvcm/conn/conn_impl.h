@@ -114,6 +114,7 @@ struct rvcm_link {
 	bool opener;
 	bool counted;    /* in carrier.n_links: control's until UP, then the data side's */
 	uint64_t number; /* of its opening, in the carrier */
+	uint32_t way;    /* by which it goes, of those in rail.c: control's */
 	struct rvcm_addr peer;
 	struct rvcm_wire_handshake request;
 	struct rvcm_wire_handshake reply;
@@ -142,7 +143,7 @@ struct rvcm_link {
 	uint32_t futile; /* links before it that were of no use */
 
 	struct rvcm_branch *branch;                  /* control's, of a side link that we open */
-	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX]; /* the peer's, of its HELLO; before BRANCH */
+	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX]; /* the peer's, of its HELLO */
 	uint32_t n_rails;
 
 	/* Control's, of a claim or a side link: handed, of_contact, timer. */
@@ -405,9 +406,11 @@ struct rvcm_contact {
 	struct rvcm_branch *branches; /* those that we open; NULL: none was ever wanted */
 	struct rvcm_addr rails[RVCM_CONN_RAILS_MAX]; /* further ways to the peer */
 	uint32_t n_rails;
+	uint32_t way;   /* rail.c: of link 0; reopening, of our next attempt */
 	uint32_t taken; /* the highest epoch of a claim that was proven, of peer_incarnation */
 
 	struct rvcm_dev_req *req; /* while it is being judged */
+	struct rvcm_addr req_from;
 	uint16_t req_dev;
 	struct rvcm_shake req_shake;
 	struct rvcm_wire_handshake req_wire;

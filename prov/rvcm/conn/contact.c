@@ -140,28 +140,30 @@ static void do_open(struct rvcm_contact *contact)
 	    !rvcm_request_has_kin(contact, contact->missed, false) &&
 	    !rvcm_request_has_kin(contact, contact->missed, true))
 		shake.flags |= RVCM_WIRE_ANEW;
-	rc = rvcm_link_open(contact, dev, 0, true, &contact->link);
+	rc = rvcm_rail_open(contact, dev, &contact->link);
 	if (!rc) {
 		if (!contact->reopening)
 			shake.window = (uint16_t)contact->link->window;
 		rvcm_shake_encode(&shake, carrier->attr.job_key, NULL, &contact->link->request);
-		rc = carrier->devs[dev].dev->ops->connect(contact->link->qp, &contact->peer,
-							  &contact->link->request,
-							  sizeof(contact->link->request));
+		rc = carrier->devs[dev].dev->ops->connect(
+			contact->link->qp, rvcm_rail_addr(contact, contact->link->way),
+			&contact->link->request, sizeof(contact->link->request));
 	}
-	if (rc)
-		rvcm_contact_failed(contact, rvcm_status_from_errno(-rc), -rc,
-				    is_worth_another(contact, rc),
-				    "the connection could not be started");
-	else
+	if (!rc) {
 		arm(contact, carrier->attr.attempt_timeout_ns ? carrier->attr.attempt_timeout_ns
 							      : ATTEMPT_NS);
+		return;
+	}
+	rvcm_rail_turn(contact);
+	rvcm_contact_failed(contact, rvcm_status_from_errno(-rc), -rc,
+			    is_worth_another(contact, rc), "the connection could not be started");
 }
 
 void rvcm_contact_incarnation(struct rvcm_contact *contact, uint32_t incarnation)
 {
 	if (contact->peer_incarnation == incarnation)
 		return;
+	contact->n_rails = 0;
 	if (contact->peer_incarnation != 0) {
 		memmove(&contact->dead[1], &contact->dead[0],
 			sizeof(contact->dead) - sizeof(contact->dead[0]));
@@ -205,7 +207,7 @@ static void do_wait(struct rvcm_contact *contact)
  */
 static void do_retry(struct rvcm_contact *contact)
 {
-	uint32_t n = contact->reopening ? 1 : contact->carrier->attr.n_devs;
+	uint32_t n = contact->reopening ? 1 + contact->n_rails : contact->carrier->attr.n_devs;
 	uint32_t rounds = contact->attempts / n;
 	uint32_t doublings = rounds < BACKOFF_DOUBLINGS_MAX ? rounds : BACKOFF_DOUBLINGS_MAX;
 	uint64_t delay = BACKOFF_FIRST_NS << doublings;
@@ -463,12 +465,14 @@ static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 {
 	struct rvcm_contact *contact = rvcm_container_of(timer, struct rvcm_contact, timer);
 
-	if (contact->state == RVCM_LINK_OPENING)
+	if (contact->state == RVCM_LINK_OPENING) {
 		rvcm_cause_by(&contact->cause, &contact->peer, dev_of(contact),
 			      RVCM_STATUS_CONNECT_TIMEOUT, 0, NULL);
-	else if (contact->state == RVCM_LINK_CROSSED)
+		rvcm_rail_turn(contact);
+	} else if (contact->state == RVCM_LINK_CROSSED) {
 		rvcm_cause_set(&contact->cause, &contact->peer, RVCM_STATUS_CONNECT_TIMEOUT, 0,
 			       "it promised to connect, and did not");
+	}
 	rvcm_contact_feed(contact, contact->wanted && now_ns < contact->deadline_ns
 					   ? RVCM_LINK_EV_TIMER
 					   : RVCM_LINK_EV_EXPIRED);

@@ -23,7 +23,7 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 				   contact->carrier->attr.job_key, &link->request, &shake);
 	if (reason != RVCM_WIRE_REASON_NONE || rvcm_seq_before(shake.epoch, contact->epoch) ||
 	    !rvcm_reopen_is_answer(contact, link, &shake)) {
-		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, false,
+		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, rvcm_rail_turn(contact),
 				    "its reply to our request is not valid");
 		return;
 	}
@@ -49,7 +49,7 @@ static void shared(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 				  contact->carrier->attr.job_key, &link->request, &shake);
 
 	if (reason != RVCM_WIRE_REASON_NONE || contact->reopening) {
-		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, false,
+		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, rvcm_rail_turn(contact),
 				    "its answer to our request is not valid");
 		return;
 	}
@@ -90,7 +90,8 @@ static void refused(struct rvcm_link *link, const struct rvcm_dev_event *ev,
 	}
 	if (reason == RVCM_WIRE_REASON_BUSY)
 		rvcm_reopen_put_off(contact);
-	rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, again, NULL);
+	rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, again || rvcm_rail_turn(contact),
+			    NULL);
 }
 
 static struct rvcm_cause_report report_of(const struct rvcm_link *link,
@@ -118,23 +119,29 @@ static const char *unheard_detail(const struct rvcm_cause_report *report, char *
 	return buf;
 }
 
+/* A peer that listens only later is worth some attempts. */
+static bool is_worth_more(const struct rvcm_contact *contact)
+{
+	return !contact->reopening &&
+	       contact->attempts < RVCM_CONN_REFUSALS_MAX * contact->carrier->attr.n_devs;
+}
+
 static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 {
 	struct rvcm_contact *contact = link->contact;
 	struct rvcm_cause_report report = report_of(link, ev);
 	char detail[RVCM_CAUSE_DETAIL_MAX];
+	bool by_rail;
 
 	switch (ev->reject) {
 	case RVCM_DEV_REJECT_CONSUMER:
 		refused(link, ev, rvcm_shake_reason(ev->private_data, ev->private_bytes));
 		break;
-	case RVCM_DEV_REJECT_NOT_LISTENING: /* a peer that listens only later is worth some */
-		rvcm_contact_failed(contact, RVCM_STATUS_REFUSED, ev->err,
-				    !contact->reopening &&
-					    contact->attempts <
-						    RVCM_CONN_REFUSALS_MAX *
-							    contact->carrier->attr.n_devs,
-				    unheard_detail(&report, detail));
+	case RVCM_DEV_REJECT_NOT_LISTENING:
+		by_rail = rvcm_rail_turn(contact);
+		rvcm_contact_failed(
+			contact, by_rail ? RVCM_STATUS_UNREACHABLE : RVCM_STATUS_REFUSED, ev->err,
+			by_rail || is_worth_more(contact), unheard_detail(&report, detail));
 		break;
 	case RVCM_DEV_REJECT_STALE:
 		rvcm_contact_failed(contact, RVCM_STATUS_REJECTED_STALE, ev->err, true,
@@ -142,7 +149,7 @@ static void rejected(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 		break;
 	default:
 		rvcm_contact_failed(contact, RVCM_STATUS_NOT_RNIC, ev->err,
-				    rvcm_contact_falls_through(contact),
+				    rvcm_rail_turn(contact) || rvcm_contact_falls_through(contact),
 				    rvcm_cause_detail(&report, detail));
 		break;
 	}
@@ -153,11 +160,13 @@ static void failed(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	struct rvcm_cause_report report = report_of(link, ev);
 	char detail[RVCM_CAUSE_DETAIL_MAX];
 
-	if (link->claim)
+	if (link->claim) {
 		rvcm_claim_lost(link, ev->status, ev->err);
-	else
-		rvcm_contact_failed(link->contact, ev->status, ev->err, true,
-				    rvcm_cause_detail(&report, detail));
+		return;
+	}
+	rvcm_rail_turn(link->contact);
+	rvcm_contact_failed(link->contact, ev->status, ev->err, true,
+			    rvcm_cause_detail(&report, detail));
 }
 
 static void disconnected(struct rvcm_link *link, const struct rvcm_dev_event *ev)

@@ -83,7 +83,7 @@ void rvcm_budget_close(struct rvcm_carrier_dev *dev, uint32_t window);
 /* -- link.c: control's -- */
 int rvcm_link_open(struct rvcm_contact *contact, uint16_t dev, uint8_t index, bool opener,
 		   struct rvcm_link **link);
-/* The same of a side link that goes by one of the peer's rails. */
+/* The same, and we open it: from whichever address leads there. */
 int rvcm_link_open_routed(struct rvcm_contact *contact, uint16_t dev, uint8_t index,
 			  struct rvcm_link **link);
 void rvcm_link_close(struct rvcm_link *link);
@@ -164,6 +164,21 @@ bool rvcm_reopen_has_parked(const struct rvcm_contact *contact, uint32_t incarna
 void rvcm_reopen_put_off(struct rvcm_contact *contact);
 /* Does another contact wait for another link to that carrier? */
 bool rvcm_reopen_has_kin(const struct rvcm_contact *contact, uint32_t incarnation);
+
+/* -- rail.c: control's -- */
+/* The contact has lost the link, and is to have another. */
+void rvcm_rail_begin(struct rvcm_contact *contact, const struct rvcm_link *link);
+/*
+ * Our attempt did not find the peer: if the conn goes on, the next attempt goes by another way.
+ * True: it went by a rail, and what was heard there is not final.
+ */
+bool rvcm_rail_turn(struct rvcm_contact *contact);
+/* The way that a request from there came by. */
+uint32_t rvcm_rail_from(const struct rvcm_contact *contact, const struct rvcm_addr *from);
+/* Where the way leads to. */
+const struct rvcm_addr *rvcm_rail_addr(const struct rvcm_contact *contact, uint32_t way);
+/* A link for our next attempt. */
+int rvcm_rail_open(struct rvcm_contact *contact, uint16_t dev, struct rvcm_link **link);
 
 /* -- claim.c: control's -- */
 /* Is there room for another claim, and is it newer than those there are? */

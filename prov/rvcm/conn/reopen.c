@@ -8,7 +8,8 @@
  *     and its endpoint: who does not have it answers GONE, and then it is over at once;
  *   - the lower name opens at once, the higher a little later, so that the two seldom cross;
  *   - only the device that the lost link had is used: what is registered is so with that;
- *   - nobody listening is no reason to wait: the peer was there, and is no more.
+ *   - nobody listening is no reason to wait: the peer was there, and is no more;
+ *   - there may be several ways to the peer: rail.c.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -92,6 +93,7 @@ void rvcm_reopen_begin(struct rvcm_contact *contact)
 	contact->deadline_ns = link->by_ns;
 	contact->attempts = link->futile;
 	contact->dev = link->dev;
+	rvcm_rail_begin(contact, link);
 	rvcm_list_del(&contact->of_reopening);
 	rvcm_list_add_tail(&contact->carrier->reopening, &contact->of_reopening);
 }
@@ -155,6 +157,7 @@ void rvcm_reopen_note(struct rvcm_contact *contact, const struct rvcm_link *link
 	contact->first = rvcm_link_begun(link);
 	contact->begun = rvcm_link_lasts(link) ? contact->first : 0;
 	contact->dev = link->dev;
+	contact->way = link->way;
 	contact->own = rvcm_link_own(link);
 	if (!link->opener)
 		contact->taken = link->epoch;
@@ -206,12 +209,11 @@ void rvcm_reopen_gone(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	if (reason != RVCM_WIRE_REASON_NONE || !contact->reopening)
 		rvcm_contact_failed(contact, rvcm_shake_status(reason), 0, contact->reopening,
 				    "its answer to our request is not valid");
+	else if (shake.incarnation == contact->peer_incarnation)
+		rvcm_contact_failed(contact, RVCM_STATUS_GIVEN_UP, 0, false, NULL);
 	else
-		rvcm_contact_failed(contact,
-				    shake.incarnation == contact->peer_incarnation
-					    ? RVCM_STATUS_GIVEN_UP
-					    : RVCM_STATUS_PEER_RESTARTED,
-				    0, false, NULL);
+		rvcm_contact_failed(contact, RVCM_STATUS_PEER_RESTARTED, 0, rvcm_rail_turn(contact),
+				    NULL);
 }
 
 void rvcm_reopen_put_off(struct rvcm_contact *contact)

@@ -196,6 +196,7 @@ void rvcm_request_handle(struct rvcm_slot *slot, uint16_t dev, const struct rvcm
 	}
 	contact->req = ev->req;
 	contact->req_dev = dev;
+	contact->req_from = ev->peer;
 	contact->req_shake = shake;
 	memcpy(&contact->req_wire, ev->private_data, sizeof(contact->req_wire));
 	rvcm_contact_feed(contact, rvcm_addr_cmp(&shake.name, &slot->name) < 0
