@@ -98,6 +98,15 @@ static void pass(struct conns *c, uint64_t ns)
 		conns_turn(c);
 }
 
+static uint64_t side_losses(struct conns *c)
+{
+	struct rvcm_carrier_stats stats[2];
+
+	for (int i = 0; i < 2; i++)
+		rvcm_carrier_stats(c->nodes[i].host->carrier, &stats[i]);
+	return stats[0].side_losses + stats[1].side_losses;
+}
+
 /* All that is to be sent arrives, and the link is another one then. */
 static void goes_on(struct conns *c)
 {
@@ -171,6 +180,112 @@ static void one_direction_is_enough(void **state)
 			goes_on(c);
 			conns_close(c);
 		}
+	}
+}
+
+/* -- side links ------------------------------------------------------------------------------- */
+
+/* The side links that go by that way, as the opener of the conn has them. */
+static int sides_by(struct conns *c, uint32_t way)
+{
+	int n = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct rvcm_list *pos, *node;
+
+		rvcm_list_for_each (pos, &slot_of(c, i)->contacts) {
+			struct rvcm_contact *contact =
+				rvcm_list_entry(pos, struct rvcm_contact, of_slot);
+
+			rvcm_list_for_each (node, &contact->sides) {
+				struct rvcm_link *link =
+					rvcm_list_entry(node, struct rvcm_link, of_contact);
+
+				n += link->branch && link->handed && !link->down_posted &&
+				     link->way == way;
+			}
+		}
+	}
+	return n;
+}
+
+/* The way of link 0, as who opens side links has it. */
+static uint32_t way_of_first(struct conns *c)
+{
+	for (int i = 0; i < 2; i++) {
+		struct rvcm_list *node = rvcm_list_first(&slot_of(c, i)->contacts);
+		struct rvcm_contact *contact = rvcm_list_entry(node, struct rvcm_contact, of_slot);
+
+		if (contact->branching)
+			return contact->way;
+	}
+	fail_msg("nobody opens side links");
+	return 0;
+}
+
+static void await_side_by(struct conns *c, uint32_t way)
+{
+	for (uint64_t limit = sim_now(c->net) + LIMIT_NS; !sides_by(c, way);) {
+		conns_talk(c);
+		conns_turn(c);
+		assert_true(sim_now(c->net) < limit);
+	}
+}
+
+/* Its own way is another than that of link 0; it takes what there is, and goes home later. */
+static void a_side_link_goes_home(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct conns *c = talking(3 * seed + 1, BOTH);
+
+		await_side_by(c, 1);
+		cut_rails(c);
+		await_side_by(c, 0);
+		mend(c);
+		await_side_by(c, 1);
+		pass(c, 10 * SIM_S);
+		assert_int_equal(sides_by(c, 0), 0);
+		assert_int_equal(sides_by(c, 1), 1);
+		conns_until(c, received_and_confirmed, 20, LIMIT_NS);
+		assert_int_equal(c->sessions, 0);
+		conns_close(c);
+	}
+}
+
+/* It stays where it is while its own way is out. */
+static void a_side_link_is_kept_while_its_way_is_out(void **state)
+{
+	struct conns *c = talking(1, BOTH);
+	uint64_t losses;
+
+	(void)state;
+	await_side_by(c, 1);
+	cut_rails(c);
+	await_side_by(c, 0);
+	losses = side_losses(c);
+	pass(c, 40 * SIM_S);
+	assert_int_equal(sides_by(c, 0), 1);
+	assert_int_equal(side_losses(c), losses);
+	conns_close(c);
+}
+
+/* Link 0 takes its way, and it takes the other one when that is back. */
+static void a_side_link_goes_the_way_that_is_left(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct conns *c = talking(3 * seed + 1, BOTH);
+
+		await_side_by(c, 1);
+		cut_names(c);
+		await_side_by(c, 1);
+		goes_on(c);
+		mend(c);
+		pass(c, 15 * SIM_S);
+		assert_int_equal(sides_by(c, 0) + sides_by(c, 1), 1);
+		assert_int_equal(sides_by(c, way_of_first(c)), 0);
+		conns_close(c);
 	}
 }
 
@@ -279,6 +394,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_takes_over_from_the_other),
 		cmocka_unit_test(the_rail_of_one_side_is_enough),
 		cmocka_unit_test(one_direction_is_enough),
+		cmocka_unit_test(a_side_link_goes_home),
+		cmocka_unit_test(a_side_link_is_kept_while_its_way_is_out),
+		cmocka_unit_test(a_side_link_goes_the_way_that_is_left),
 		cmocka_unit_test(a_refusal_by_a_rail_is_not_final),
 		cmocka_unit_test(a_dead_process_is_not_waited_for),
 		cmocka_unit_test(another_life_has_other_rails),

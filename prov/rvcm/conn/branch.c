@@ -23,12 +23,14 @@
 #define DOUBLINGS_MAX    9u /* 5 s */
 #define OF_INDEX_MAX     2u /* links of the same index, of which one is about to end */
 #define TRIES_OF_WAY     2u /* before another is tried */
+#define HOME_NS          (5000u * (uint64_t)MS) /* that long away from its own way */
 #define PATIENCE         5u /* attempts after which it is said that one is lost; 0.3 s */
 
 /* An index of the contact that we open, and its timer: of the attempt, or of the next one. */
 struct rvcm_branch {
 	struct rvcm_contact *contact;
-	struct rvcm_link *link; /* the attempt, or what came of it */
+	struct rvcm_link *link;   /* the attempt, or what came of it */
+	struct rvcm_link *former; /* what it is to replace: it went another way, and is of use */
 	const struct rvcm_addr *to;
 	struct rvcm_timer timer;
 	uint32_t attempts; /* since one was last of use */
@@ -53,6 +55,34 @@ static void retry(struct rvcm_branch *branch)
 			       rvcm_rng_below(&carrier->rng, delay / 2));
 }
 
+/* Its own way: behind that of link 0. */
+static uint32_t home(const struct rvcm_branch *branch)
+{
+	return (branch->contact->way + branch->index) % (branch->contact->n_rails + 1);
+}
+
+/* If it goes another way, its own is tried after a while. */
+static void look_home(struct rvcm_branch *branch)
+{
+	struct rvcm_carrier *carrier = branch->contact->carrier;
+
+	if (branch->contact->branching && branch->link->way != home(branch))
+		rvcm_timer_set(&carrier->timers, &branch->timer,
+			       rvcm_carrier_now(carrier) + HOME_NS / 2 +
+				       rvcm_rng_below(&carrier->rng, HOME_NS / 2));
+}
+
+/* Its link is no more: there may be the former one. */
+static void go_on(struct rvcm_branch *branch)
+{
+	branch->link = branch->former;
+	branch->former = NULL;
+	if (branch->link)
+		look_home(branch);
+	else
+		retry(branch);
+}
+
 /* The data side does not have it. */
 static void close_link(struct rvcm_link *link)
 {
@@ -60,11 +90,11 @@ static void close_link(struct rvcm_link *link)
 	struct rvcm_branch *branch = link->branch;
 
 	rvcm_list_del(&link->of_contact);
-	if (branch)
-		branch->link = NULL;
 	rvcm_link_close(link);
-	if (branch)
-		retry(branch);
+	if (branch && branch->former == link)
+		branch->former = NULL;
+	else if (branch)
+		go_on(branch);
 	rvcm_contact_tidy(contact);
 }
 
@@ -109,7 +139,7 @@ static void failed(struct rvcm_branch *branch, const char *why)
 	if (branch->link)
 		close_link(branch->link);
 	else
-		retry(branch);
+		go_on(branch);
 }
 
 static int request(struct rvcm_branch *branch)
@@ -132,28 +162,28 @@ static int request(struct rvcm_branch *branch)
 	return dev->ops->connect(link->qp, branch->to, &link->request, sizeof(link->request));
 }
 
-/* The ways to the peer take turns, behind that of link 0; and so does who does not get there. */
-static const struct rvcm_addr *way(const struct rvcm_branch *branch)
+/* Who does not get there by its own way takes turns with all of them. */
+static uint32_t next_way(const struct rvcm_branch *branch)
 {
-	const struct rvcm_contact *contact = branch->contact;
-	uint32_t n = contact->way + branch->index + branch->attempts / TRIES_OF_WAY;
+	uint32_t n = home(branch) + branch->attempts / TRIES_OF_WAY;
 
-	return rvcm_rail_addr(contact, n % (contact->n_rails + 1));
+	return n % (branch->contact->n_rails + 1);
 }
 
-static void open_link(struct rvcm_branch *branch)
+static void open_link(struct rvcm_branch *branch, uint32_t way)
 {
 	struct rvcm_contact *contact = branch->contact;
 	struct rvcm_carrier *carrier = contact->carrier;
 	int rc;
 
-	branch->to = way(branch);
+	branch->to = rvcm_rail_addr(contact, way);
 	if (branch->to == &contact->peer)
 		rc = rvcm_link_open(contact, contact->dev, branch->index, true, &branch->link);
 	else
 		rc = rvcm_link_open_routed(contact, contact->dev, branch->index, &branch->link);
 	if (!rc) {
 		branch->link->branch = branch;
+		branch->link->way = way;
 		rvcm_list_add_tail(&contact->sides, &branch->link->of_contact);
 		rc = request(branch);
 	}
@@ -164,16 +194,32 @@ static void open_link(struct rvcm_branch *branch)
 			       rvcm_carrier_now(carrier) + ATTEMPT_NS);
 }
 
+/* Beside the link that it has: the data side lets go of that when it has the new one. */
+static void open_home(struct rvcm_branch *branch)
+{
+	if (branch->former || !rvcm_park_has_room(branch->contact->carrier, 1)) {
+		look_home(branch);
+		return;
+	}
+	branch->former = branch->link;
+	branch->link = NULL;
+	open_link(branch, home(branch));
+}
+
 static void expired(struct rvcm_timer *timer, uint64_t now_ns)
 {
 	struct rvcm_branch *branch = rvcm_container_of(timer, struct rvcm_branch, timer);
 	const struct rvcm_contact *contact = branch->contact;
 
 	(void)now_ns;
-	if (branch->link)
+	if (branch->link && !branch->link->handed)
 		failed(branch, "no answer");
-	else if (!contact->carrier->devs[contact->dev].removed)
-		open_link(branch);
+	else if (contact->carrier->devs[contact->dev].removed)
+		return;
+	else if (!branch->link)
+		open_link(branch, next_way(branch));
+	else if (branch->link->way != home(branch))
+		open_home(branch);
 }
 
 static bool make_branches(struct rvcm_contact *contact)
@@ -207,7 +253,14 @@ void rvcm_branch_want(const struct rvcm_link *link)
 	contact->n_rails = link->n_rails;
 	for (uint32_t i = 0; i + 1 < contact->carrier->attr.n_links; i++)
 		if (!contact->branches[i].link)
-			open_link(&contact->branches[i]);
+			open_link(&contact->branches[i], next_way(&contact->branches[i]));
+}
+
+void rvcm_branch_moved(struct rvcm_contact *contact)
+{
+	for (uint32_t i = 0; contact->branches && i + 1 < contact->carrier->attr.n_links; i++)
+		if (contact->branches[i].link && contact->branches[i].link->handed)
+			look_home(&contact->branches[i]);
 }
 
 /* -- ending ---------------------------------------------------------------------------------- */
@@ -349,6 +402,8 @@ static void established(struct rvcm_link *link, const struct rvcm_dev_event *ev)
 	}
 	rvcm_timer_cancel(&carrier->timers, &link->timer);
 	link->handed = true;
+	if (link->branch)
+		look_home(link->branch);
 	rvcm_carrier_mail_data(carrier, &link->up);
 }
 
@@ -385,7 +440,7 @@ void rvcm_branch_broken(struct rvcm_link *link)
 
 void rvcm_branch_released(struct rvcm_link *link)
 {
-	if (link->branch) {
+	if (link->branch && link->branch->link == link) {
 		link->branch->lost_ns = rvcm_carrier_now(link->contact->carrier);
 		link->branch->cause = link->cause;
 	}

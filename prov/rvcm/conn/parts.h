@@ -553,6 +553,8 @@ void rvcm_side_end_all(struct rvcm_conn *conn);
 
 /* The data side wants them, beside link, its conn's first. */
 void rvcm_branch_want(const struct rvcm_link *link);
+/* Link 0 may go another way. */
+void rvcm_branch_moved(struct rvcm_contact *contact);
 /* None is wanted any more: end those that there are. */
 void rvcm_branch_stop(struct rvcm_contact *contact);
 /* A peer's request for one: NONE, or why not. */

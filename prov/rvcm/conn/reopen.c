@@ -159,6 +159,7 @@ void rvcm_reopen_note(struct rvcm_contact *contact, const struct rvcm_link *link
 	contact->dev = link->dev;
 	contact->way = link->way;
 	contact->own = rvcm_link_own(link);
+	rvcm_branch_moved(contact);
 	if (!link->opener)
 		contact->taken = link->epoch;
 }

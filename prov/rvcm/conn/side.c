@@ -195,6 +195,30 @@ static void begin(struct rvcm_conn *conn, struct rvcm_link *link)
 	rvcm_conn_schedule(conn);
 }
 
+/* Another one: there are two while one takes the place of the other. */
+static struct rvcm_link *same_index(struct rvcm_conn *conn, const struct rvcm_link *as)
+{
+	struct rvcm_list *pos;
+
+	rvcm_list_for_each (pos, &conn->sides) {
+		struct rvcm_link *link = rvcm_list_entry(pos, struct rvcm_link, of_sides);
+
+		if (link != as && link->index == as->index)
+			return link;
+	}
+	return NULL;
+}
+
+/* One of ours; what was of its index has gone another way, and is not needed any more. */
+static void replace(struct rvcm_conn *conn, struct rvcm_link *link)
+{
+	struct rvcm_link *former = same_index(conn, link);
+
+	if (former)
+		rvcm_side_lose(former, RVCM_STATUS_CLOSED, 0, NULL);
+	begin(conn, link);
+}
+
 /* Ours: the conn may have been lost meanwhile. */
 static void greet(struct rvcm_carrier *carrier, struct rvcm_link *link)
 {
@@ -223,19 +247,6 @@ void rvcm_side_up(struct rvcm_carrier *carrier, struct rvcm_link *link)
 		greet(carrier, link);
 	else
 		rvcm_carrier_mail_control(carrier, &link->watched);
-}
-
-static struct rvcm_link *same_index(struct rvcm_conn *conn, const struct rvcm_link *as)
-{
-	struct rvcm_list *pos;
-
-	rvcm_list_for_each (pos, &conn->sides) {
-		struct rvcm_link *link = rvcm_list_entry(pos, struct rvcm_link, of_sides);
-
-		if (link->index == as->index)
-			return link;
-	}
-	return NULL;
 }
 
 /* A peer's, which has proved itself. What it had of that index before it has lost. */
@@ -285,7 +296,7 @@ void rvcm_side_message(struct rvcm_carrier *carrier, struct rvcm_link *link, con
 	if (!link->opener)
 		look_later(carrier, link);
 	else if (link->side_of)
-		begin(link->side_of, link);
+		replace(link->side_of, link);
 }
 
 int rvcm_side_run(struct rvcm_carrier *carrier)
