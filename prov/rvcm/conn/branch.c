@@ -6,7 +6,9 @@
  *
  * The side that opened the first link opens these, each by itself: an attempt that fails, or a link
  * that is lost, is followed by another after a while, doubled each time up to some seconds, as long
- * as the conn is there. Like a claim (claim.c) a peer's proves itself by HELLO before it is used.
+ * as the conn is there. Each has its own way (rail.c), some behind that of link 0, and takes others
+ * while that is out; then its own is tried beside it, now and then. Like a claim (claim.c) a peer's
+ * proves itself by HELLO before it is used.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -88,10 +90,11 @@ static void close_link(struct rvcm_link *link)
 {
 	struct rvcm_contact *contact = link->contact;
 	struct rvcm_branch *branch = link->branch;
+	bool is_former = branch && branch->former == link;
 
 	rvcm_list_del(&link->of_contact);
 	rvcm_link_close(link);
-	if (branch && branch->former == link)
+	if (is_former)
 		branch->former = NULL;
 	else if (branch)
 		go_on(branch);
