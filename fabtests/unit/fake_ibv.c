@@ -467,6 +467,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_destroy_qp(struct ibv_qp *base)
 {
+	void (*then)(void *ctx) = fake_ibv.on_destroyed;
 	uint32_t kept = 0;
 
 	if (fake_ibv.flushes_late)
@@ -479,6 +480,9 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	fake_ibv.n_wcs = kept;
 	fake_of(base)->taken = false;
 	fake_ibv.n_made--;
+	fake_ibv.on_destroyed = NULL;
+	if (then)
+		then(fake_ibv.on_destroyed_ctx);
 	return 0;
 }
 

@@ -52,6 +52,10 @@ struct fake_ibv {
 	bool flushes_late;    /* ... when it is destroyed */
 	bool takes_along;     /* a queue pair that is destroyed takes a shared receive along */
 
+	/* Called once, when a queue pair was destroyed, before its owner goes on; or NULL. */
+	void (*on_destroyed)(void *ctx);
+	void *on_destroyed_ctx;
+
 	struct ibv_wc wcs[FAKE_IBV_DEPTH]; /* of the one completion queue */
 	uint32_t n_wcs;
 	bool notify;           /* ibv_req_notify_cq(3) is in force */

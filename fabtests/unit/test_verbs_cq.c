@@ -316,6 +316,50 @@ static void numbers_wait_for_what_is_left_of_them(void **state)
 	verbs_world_close(&w);
 }
 
+struct successor {
+	struct verbs_world *w;
+	struct rvcm_verbs_qp *qp;
+	int ctx;
+};
+
+static void open_successor(void *ctx)
+{
+	struct successor *next = ctx;
+
+	next->w->attr.ctx = &next->ctx;
+	next->qp = verbs_world_qp(next->w);
+	fake_ibv_receive(next->qp->number, NULL, 5);
+}
+
+/* Control opens another one, which is connected and gets a message, before the detach is over. */
+static void a_number_is_not_used_again_while_its_last_one_is_detached(void **state)
+{
+	struct successor next = { 0 };
+	struct verbs_world w;
+	struct rvcm_dev_wc wc;
+
+	(void)state;
+	verbs_world_open(&w, false);
+	next.w = &w;
+	fake_ibv.on_destroyed = open_successor;
+	fake_ibv.on_destroyed_ctx = &next;
+	rvcm_verbs_attach_end(&w.qp->base);
+	rvcm_verbs_qp_close(&w.qp->base);
+	w.qp = next.qp;
+	assert_int_equal(rvcm_verbs_attach(&w.qp->base), 0);
+	assert_int_equal(rvcm_verbs_cq_poll(w.cq, &wc, 1), 1);
+	assert_ptr_equal(wc.qp_ctx, &next.ctx);
+	assert_int_equal(wc.length, 5);
+	rvcm_verbs_pool_release(w.pool, wc.rx);
+	verbs_world_quiet(&w);
+	/* Then it is as good as any. */
+	rvcm_verbs_attach_end(&w.qp->base);
+	rvcm_verbs_qp_close(&w.qp->base);
+	w.qp = verbs_world_qp(&w);
+	assert_int_equal(w.qp->number, 17);
+	verbs_world_close(&w);
+}
+
 static void each_completion_is_its_own_queue_pairs(void **state)
 {
 	struct rvcm_verbs_qp *other;
@@ -789,6 +833,7 @@ int main(void)
 		cmocka_unit_test(what_nobody_attached_for_is_used_again),
 		cmocka_unit_test(numbers_are_used_again),
 		cmocka_unit_test(numbers_wait_for_what_is_left_of_them),
+		cmocka_unit_test(a_number_is_not_used_again_while_its_last_one_is_detached),
 		cmocka_unit_test(each_completion_is_its_own_queue_pairs),
 		cmocka_unit_test(what_has_no_room_waits_in_order),
 		cmocka_unit_test(any_room_will_do),

@@ -8,8 +8,9 @@
  * emptied once more, for some devices leave its completions there and others take them away. Then
  * nothing is placed any more, and whatever the device did not report is reported as flushed.
  *
- * Its number may be another's right away: what comes for a number that nobody has is dropped, and
- * nothing of the old one is left in the queue by then.
+ * Its number may be another's when detach is over (fresh.c), and no sooner: what comes for a number
+ * is that queue pair's which is attached with it. Nothing of the old one is left in the queue by
+ * then.
  *
  * It is freed when both sides are through with it: control closed it, and the data side has
  * reported all of it, or found it closed.
@@ -136,12 +137,14 @@ void rvcm_verbs_attach_end(struct rvcm_dev_qp *base)
 		return;
 	attach_to_error(qp);
 	rvcm_verbs_cq_drain(qp->cq);
+	rvcm_verbs_fresh_hold(qp);
 	rvcm_verbs_qp_unmake(qp);
 	rvcm_verbs_cq_drain(qp->cq);
 	rvcm_lock_acquire(&qp->lock);
 	qp->attached = false;
 	rvcm_lock_release(&qp->lock);
 	rvcm_verbs_cq_detach(qp);
+	rvcm_verbs_fresh_let_go(qp);
 	if (qp->attr.pool)
 		rvcm_verbs_pool_died(qp->attr.pool);
 	rvcm_verbs_sq_abort(qp);

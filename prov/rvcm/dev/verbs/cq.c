@@ -82,6 +82,7 @@ int rvcm_verbs_cq_open(struct rvcm_dev *base, uint32_t depth, struct rvcm_dev_cq
 	rvcm_list_init(&cq->ready);
 	rvcm_list_init(&cq->asked);
 	rvcm_list_init(&cq->stale);
+	rvcm_list_init(&cq->leaving);
 	rvcm_list_init(&cq->feeds);
 	rvcm_hash_init(&cq->by_number, cq_number_eq, 0);
 	rvcm_lock_init(&cq->lock, true);

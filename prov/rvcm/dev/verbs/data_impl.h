@@ -228,9 +228,14 @@ bool rvcm_verbs_batch_add(struct rvcm_verbs_qp *qp);
 /* Post all that waits. */
 int rvcm_verbs_batch_post(struct rvcm_verbs_qp *qp);
 
-/* fresh.c. keep: instead of put, of a closed QP that was never attached. empty: cq was found so. */
+/*
+ * fresh.c. keep: instead of put, of a closed QP that was never attached. empty: cq was found so.
+ * Between hold and let_go nobody is given its number.
+ */
 void rvcm_verbs_fresh_keep(struct rvcm_verbs_qp *qp);
 void rvcm_verbs_fresh_empty(struct rvcm_verbs_cq *cq, bool closing);
+void rvcm_verbs_fresh_hold(struct rvcm_verbs_qp *qp);
+void rvcm_verbs_fresh_let_go(struct rvcm_verbs_qp *qp);
 
 /* attach.c: one of the two references to a QP is given up. */
 void rvcm_verbs_attach_put(struct rvcm_verbs_qp *qp);

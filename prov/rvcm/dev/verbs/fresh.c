@@ -6,6 +6,9 @@
  *
  * So it is remembered until the data side has found the completion queue empty twice: the first
  * time may have been before the queue pair was destroyed. Until then another number is asked for.
+ *
+ * And one that is detached has its number until the data side has emptied the queue after it was
+ * destroyed, and has forgotten it: what control opens meanwhile would lose its messages to it.
  */
 #include <errno.h>
 
@@ -13,14 +16,22 @@
 
 #define FRESH_TRIES 16
 
-static bool fresh_is_stale(struct rvcm_verbs_cq *cq, uint32_t number)
+static bool fresh_has(struct rvcm_list *qps, uint32_t number)
 {
 	struct rvcm_list *node;
-	bool found = false;
+
+	rvcm_list_for_each (node, qps)
+		if (rvcm_list_entry(node, struct rvcm_verbs_qp, stale_node)->number == number)
+			return true;
+	return false;
+}
+
+static bool fresh_is_stale(struct rvcm_verbs_cq *cq, uint32_t number)
+{
+	bool found;
 
 	rvcm_lock_acquire(&cq->lock);
-	rvcm_list_for_each (node, &cq->stale)
-		found |= rvcm_list_entry(node, struct rvcm_verbs_qp, stale_node)->number == number;
+	found = fresh_has(&cq->stale, number) || fresh_has(&cq->leaving, number);
 	rvcm_lock_release(&cq->lock);
 	return found;
 }
@@ -41,6 +52,24 @@ int rvcm_verbs_fresh_qp(struct rvcm_verbs_qp *qp, struct ibv_qp_init_attr_ex *at
 	while (n)
 		(void)ibv_destroy_qp(aside[--n]);
 	return rc;
+}
+
+void rvcm_verbs_fresh_hold(struct rvcm_verbs_qp *qp)
+{
+	struct rvcm_verbs_cq *cq = qp->cq;
+
+	rvcm_lock_acquire(&cq->lock);
+	rvcm_list_add_tail(&cq->leaving, &qp->stale_node);
+	rvcm_lock_release(&cq->lock);
+}
+
+void rvcm_verbs_fresh_let_go(struct rvcm_verbs_qp *qp)
+{
+	struct rvcm_verbs_cq *cq = qp->cq;
+
+	rvcm_lock_acquire(&cq->lock);
+	rvcm_list_del(&qp->stale_node);
+	rvcm_lock_release(&cq->lock);
 }
 
 void rvcm_verbs_fresh_keep(struct rvcm_verbs_qp *qp)

@@ -178,9 +178,10 @@ struct rvcm_verbs_cq {
 
 	atomic_bool has_stale;
 
-	struct rvcm_lock lock;  /* after a qp's */
-	struct rvcm_list stale; /* QPs that may have left completions here, by stale_node */
-	struct rvcm_list asked; /* QPs that are to end in order, or to ping, by asked_node */
+	struct rvcm_lock lock;    /* after a qp's */
+	struct rvcm_list stale;   /* QPs that may have left completions here, by stale_node */
+	struct rvcm_list leaving; /* that are being detached, likewise */
+	struct rvcm_list asked;   /* QPs that are to end in order, or to ping, by asked_node */
 	struct rvcm_list feeds;
 	uint32_t room_receives; /* promised to receives */
 	uint32_t room_sends;    /* wanted for sends */
