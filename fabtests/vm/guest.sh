@@ -32,7 +32,7 @@ export FABTEST_GUEST=1 # this machine's settings are the tests' own
 . "$here/part_nets.sh"
 
 devices_up || exit 1
-[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf sides memlock jobs mixed links nets bad
+[ $# -gt 0 ] || set -- rping perftest siw nic contract foreign conf sides few memlock jobs mixed links nets bad
 for part; do
 	began=$SECONDS
 	"part_$part"

@@ -54,6 +54,16 @@ part_sides() {
 	done
 }
 
+# One link at most for each process: they take turns.
+part_few() {
+	local device
+	for device in $devices; do
+		with "$device"
+		on+=(FI_RVCM_MAX_LINKS=1)
+		suite "$device, one link at most: conf_many: " "${on[@]}" "$build/fabtests/conf/conf_many"
+	done
+}
+
 # What a user of Debian may lock; siw counts every registration, and root's too.  rxe does not hold root to it.
 locked=(bash -c 'ulimit -l 8192 && exec "$@"' -)
 
